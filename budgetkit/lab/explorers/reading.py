@@ -30,10 +30,10 @@ class BilledFold(Content):
         if stage.results.trace is None:
             return [text("Open a conversation: sizes that are typed in are no request.")]
         model, messages, left = self.sent(stage)
-        body = {"model": model, "messages": [dict(message.raw) for message in messages]}
-        counted = count_request(
-            body | ({"tools": [*stage.results.trace.tools]} if stage.results.trace.tools else {})
-        )
+        body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
+        if stage.results.trace.tools:
+            body["tools"] = [*stage.results.trace.tools]
+        counted = count_request(body)
         table = figures.ledger.table(counted)
         low, high = counted.interval
         if counted.exact:
@@ -43,9 +43,7 @@ class BilledFold(Content):
         else:
             between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
-        more = ""
-        if missing:
-            more = f" Not in it: {', '.join(missing)}."
+        more = f" Not in it: {', '.join(missing)}." if missing else ""
         note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
@@ -81,15 +79,10 @@ class CheckFold(Content):
             return [
                 text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
             ]
-        rows = [
-            {
-                "key": f"{place} {problem.code}",
-                "text": str(problem),
-                "note": f"{PAGE}#{problem.code}",
-                "level": "cut",
-            }
-            for place, problem in enumerate(problems)
-        ]
+        rows = []
+        for place, problem in enumerate(problems):
+            key, note = f"{place} {problem.code}", f"{PAGE}#{problem.code}"
+            rows.append({"key": key, "text": str(problem), "note": note, "level": "cut"})
         return [{"is": "rows", "rows": rows}]
 
     def case(self, stage: AnyStage) -> Data:
@@ -118,9 +111,7 @@ BESIDE_CUT = 300  # characters on each side of a cut
 def speaker(message: Message) -> str:
     """Return the role of a message, with its name if it has one."""
     called = message.raw.get("name")
-    role = message.role
-    if message.role in RESULT_ROLES:
-        role = "tool result"
+    role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 
@@ -148,11 +139,8 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
     """
     for marker in (*markers, ""):
         head, results, tail = after.partition(marker) if marker else (after, "", "")
-        fits = (
-            len(head) + len(tail) <= len(before)
-            and before.startswith(head)
-            and before.endswith(tail)
-        )
+        ends = before.startswith(head) and before.endswith(tail)
+        fits = ends and len(head) + len(tail) <= len(before)
         if fits and (results or not marker):
             return head, before[len(head) : len(before) - len(tail)], tail
     return after, "", ""
@@ -173,11 +161,10 @@ def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> 
     if not text:
         return
     more = {"struck": True} if struck else {}
-    long = len(text) > BESIDE_CUT * (from_start + from_end)
-    if not long:
+    left = len(text) - BESIDE_CUT * (from_start + from_end)
+    if left <= 0:
         yield {"text": replace_surrogates(text), **more}
         return
-    left = len(text) - BESIDE_CUT * (from_start + from_end)
     if from_start:
         yield {"text": replace_surrogates(text[:BESIDE_CUT]), **more}
     yield {"text": f" \u2026 {left:,} more characters \u2026 "}

@@ -210,7 +210,7 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
             if isinstance(content, str):
                 content = {"parts": [{"text": content}]}
             if own and objects_in(as_object(content).get("parts")):
-                content = {**content, "parts": [own | part for part in content["parts"]]}
+                content = {**content, "parts": [{**own, **part} for part in content["parts"]]}
             records[place] = content
     return records
 

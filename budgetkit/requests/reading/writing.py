@@ -179,6 +179,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
+    has_bytes = bool(records) and any(origin.get("bytes") for origin in origins)
     is_cut = any("rewritten" in origin for origin in origins)
     if records and "places" in origins[0]:
         records = [_join_pieces(group, form)]
@@ -186,7 +187,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
         records = [_with_text(record, group[0], form) for record in records]
     elif not records or is_cut:
         records = [record for raw in group for record in _from_chat(_plain(raw), form, names)]
-    if came and any(origin.get("bytes") for origin in origins):
+    if has_bytes:
         return [_with_bytes(record) for record in records]
     return list(records)
 

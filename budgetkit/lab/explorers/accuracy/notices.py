@@ -67,17 +67,11 @@ def status(stage: AccuracyStage) -> Data:
         for text in (results.buffer.warning, _pool(results), _other(results), results.note)
         if text
     ]
+    level = "cut" if results.buffer.warning else "fits"
     if beyond or overflow > results.settings.risk:
         level = "over"
-    elif results.buffer.warning:
-        level = "cut"
-    else:
-        level = "fits"
-    return {
-        "level": level,
-        "text": f"{_error(results)} {_held_back(results, overflow)}",
-        "more": more,
-    }
+    text = f"{_error(results)} {_held_back(results, overflow)}"
+    return {"level": level, "text": text, "more": more}
 
 
 def _error(results: AccuracyResults) -> str:

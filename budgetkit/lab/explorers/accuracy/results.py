@@ -79,10 +79,7 @@ class AccuracySettings:
 
 
 # What stands for the language where none is told; so does a role.
-_NO_LANGUAGE = (
-    "text",
-    "conversation",
-)
+_NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:

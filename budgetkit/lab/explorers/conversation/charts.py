@@ -58,10 +58,7 @@ def lanes(results: ConversationResults) -> list[Data]:
     for row in rows(results.compared.ranking):
         name = row["policy"]
         replayed = results.replays[name]
-        if np.isnan(row["cost"]):
-            cost = f"{row['relative_cost']:.2f} x"
-        else:
-            cost = dollars(row["cost"])
+        cost = f"{row['relative_cost']:.2f} x" if np.isnan(row["cost"]) else dollars(row["cost"])
         drawn.append(
             {
                 "key": name,
@@ -179,16 +176,9 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 def marked(spec: Data, request: int) -> Data:
     """Return a figure with an upright line at a request; the figure itself stays as it is."""
-    line = {
-        "type": "line",
-        "name": "here",
-        "x0": request,
-        "x1": request,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-    }
-    here = {**line, "line": {"color": GREY, "width": 1.5}}
+    ends = {"x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
+    line = {"color": GREY, "width": 1.5}
+    here = {"type": "line", "name": "here", **ends, "line": line}
     layout = spec["layout"]
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 

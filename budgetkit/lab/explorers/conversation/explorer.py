@@ -123,17 +123,11 @@ def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -
 def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> Data:
     tokens = sum(int(results.shown.outcome.placed.tally.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
-    which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
+    label = f"#{hidden[0]:,} not shown here"
     if len(hidden) > 1:
+        which = f"#{hidden[0]:,} to #{hidden[-1]:,}"
         label = f"{which}: {len(hidden):,} messages not shown here"
-    else:
-        label = f"{which} not shown here"
-    if not gone:
-        state = "all still sent"
-    elif gone == len(hidden):
-        state = "all gone"
-    else:
-        state = f"{gone:,} gone"
+    state = {0: "all still sent", len(hidden): "all gone"}.get(gone, f"{gone:,} gone")
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
 
 
@@ -162,14 +156,9 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
         if slot in results.shown.taken_out:
             called = results.named(retention.gone[slot] + 1)
             return f"compacted at {called}", "gone", "The session's own compaction took it out."
-        word = "dropped"
-        if results.shown.fates[slot] == "summarised":
-            word = "summarised"
-        return (
-            f"{word} at {results.named(retention.gone[slot] + 1)}",
-            "gone",
-            _why(results, retention.gone[slot]),
-        )
+        at = retention.gone[slot]
+        word = "summarised" if results.shown.fates[slot] == "summarised" else "dropped"
+        return f"{word} at {results.named(at + 1)}", "gone", _why(results, at)
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
@@ -295,29 +284,25 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         budget = read_budget(budget)
         base = begun(library, trace, budget, model, counter, window)
         chosen_window = None
-        if (
-            model is None
-            and window is None
-            and isinstance(budget, str)
-            and base.model == DEFAULT_MODEL
-        ):
+        is_plain = model is None and window is None and isinstance(budget, str)
+        if is_plain and base.model == DEFAULT_MODEL:
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
             policies = [policies]
+        chosen = AT_FIRST
         own_policies: dict[str, Policy] = {}
         if isinstance(policies, Mapping):
-            chosen = tuple(policies)
             own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+            chosen = tuple(own_policies)
         elif policies is not None:
             several = list(policies)
             # A name that nothing knows is refused here as everywhere else.
-            by_name = policies_of(several)
-            chosen = tuple(by_name)
-            names = {name_of(entry) for entry in several if isinstance(entry, str)}
-            own_policies = {name: by_name[name] for name in chosen if name not in names}
-        else:
-            chosen = AT_FIRST
+            own_policies = policies_of(several)
+            chosen = tuple(own_policies)
+            for entry in several:
+                if isinstance(entry, str):
+                    own_policies.pop(name_of(entry), None)
         if not chosen:
             raise ValueError("No policy is chosen. Choose at least one.")
         settings = ConversationSettings(
