@@ -272,22 +272,18 @@ class Texts(Shelf[Corpus]):
         return path
 
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Corpus:
-        if isinstance(source, bytes):
-            return self._sent(name, source)
-        if source in KNOWN:
-            return KNOWN[source]()
-        self.report(f"Reading {source}", 0)
-        return read(source)
-
-    @staticmethod
-    def _sent(name: str, content: bytes) -> Corpus:
-        """Read the content of an uploaded file; errors name the upload."""
+        if isinstance(source, str):
+            if source in KNOWN:
+                return KNOWN[source]()
+            self.report(f"Reading {source}", 0)
+            return read(source)
+        # The content of an uploaded file; errors name the upload.
         with tempfile.TemporaryDirectory() as place:
             # a folder of its own, since documents name their folder as their source: never that of a random name
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
             try:
                 path.parent.mkdir()
-                path.write_bytes(content)
+                path.write_bytes(source)
                 return read(str(path))
             except (ValueError, OSError) as problem:
                 raise ValueError(

@@ -235,7 +235,13 @@ class Uploads:
 
     def piece(self, content: Data, data: bytes) -> None:
         """Keep one piece of a file that the page sends; with its last piece the file is read."""
-        serial, name, purpose, size, offset = _told(content)
+        try:
+            serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
+            size, offset = (int(content[field]) for field in ("size", "offset"))
+        except (LookupError, TypeError, ValueError):
+            raise ValueError(
+                "A piece of a file came without its serial, name, purpose, size or offset. Open the file again."
+            ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:
             return  # a late piece of a file that was refused, or that gave way to newer ones
@@ -250,13 +256,3 @@ class Uploads:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:
             del self._parts[next(iter(self._parts))]
-
-
-def _told(content: Data) -> tuple[str, str, str, int, int]:
-    try:
-        serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
-        return serial, name, purpose, int(content["size"]), int(content["offset"])
-    except (LookupError, TypeError, ValueError):
-        raise ValueError(
-            "A piece of a file came without its serial, name, purpose, size or offset. Open the file again."
-        ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
 from budgetkit.budget.errors import unknown_name
-from budgetkit.message import Raw
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
 
@@ -22,21 +21,19 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
     """Return the amount of each line, of a section that lost its cap the one it had."""
     before = {line.name: line.amount for line in base}
-    now = {line.name: line.amount for line in with_reserves(budget, dict.fromkeys(usual()))}
+    now = {
+        line.name: line.amount
+        for line in with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
+    }
     return {name: before.get(name) if amount is None else amount for name, amount in now.items()}
 
 
-def usual() -> tuple[str, ...]:
-    """Return the names of the reserves that always have a slider."""
-    return tuple(reserve.name for reserve in USUAL_RESERVES)
-
-
-def names(budget: Budget, moved: Raw) -> set[str]:
+def names(budget: Budget, moved: Collection[str]) -> set[str]:
     """Return the lines of a budget once the usual reserves that were moved are in it."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
-def with_reserves(budget: Budget, moved: Raw) -> Budget:
+def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
     """Add the usual reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [
