@@ -404,7 +404,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             "Unknown preset 'chatt'",
         ),
         (lambda e: hear(e, {"kind": "explode", "id": "1"}), "Unknown command 'explode'"),
-        (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
+        (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "Choose a number from 1 to 3"),
         (
             lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}),
             "Choose 0, the only one.",
