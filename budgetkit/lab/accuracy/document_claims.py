@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +215,7 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
 
 
 #: What is said of texts: claim, document, number, unit, and the statistic that measures it.
-_ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], float]], ...] = (
+_ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...] = (
     (
         "95 % of texts are within",
         "000",

@@ -14,6 +14,7 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
 from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
 from budgetkit.lab.replay import Prices, Replay, prices, replay
+from budgetkit.message import Data
 from budgetkit.models import Model, model, models_of
 from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
@@ -67,7 +68,7 @@ def compare_models(
     base = 0
     for facts in map(model, models_of(models)):
         count = counter(facts)
-        options = {"counter": count, "prices": price(facts.name)}
+        options: Data = {"counter": count, "prices": price(facts.name)}
         sizes = [int(trace.counts(count).sum()) for trace in conversations]
         base = base or sum(sizes)
         outcomes = [replay(trace, make(facts), pruning, **options) for trace in conversations]

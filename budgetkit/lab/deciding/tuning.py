@@ -542,7 +542,7 @@ def sensitivity(
     by_line = table.groupby("line")["change"]
     spread = by_line.max().clip(lower=0.0) - by_line.min().clip(upper=0.0)
     table["spread"] = table["line"].map(spread)
-    return table.sortsetting_text("spread", ascending=False, kind="stable", ignore_index=True)
+    return table.sort_values("spread", ascending=False, kind="stable", ignore_index=True)
 
 
 def split(many: int, seed: int) -> tuple[list[int], list[int]]:

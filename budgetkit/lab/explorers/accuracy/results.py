@@ -207,8 +207,9 @@ class CountedTexts:
             right = self.counts(exact)
             estimate = self.counts(counter)
             documents = self.library.once((self.selection, "frame"), self.corpus.frame)
-            counts = {"counter": counter.name, "exact": right, "estimate": estimate}
-            errors: pd.DataFrame = documents.assign(**counts)
+            errors: pd.DataFrame = documents.assign(
+                counter=counter.name, exact=right, estimate=estimate
+            )
             return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
 
         return self.library.once((self.selection, counter.name, exact.name, "errors"), compare)

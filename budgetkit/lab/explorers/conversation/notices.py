@@ -122,7 +122,9 @@ def _floors(results: ConversationResults) -> list[str]:
         requests, most = replayed.over
         if requests:
             floor = results.policies[name].floor
-            unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
+            unit: str = floor.unit
+            if floor.least == 1:
+                unit = unit.removesuffix("s")
             sentences.append(
                 f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."

@@ -294,9 +294,7 @@ class ReplayRun:
         """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
-        counter = self.counter
-        if isinstance(source, Session):
-            counter = None
+        counter = None if self.session else self.counter
 
         def turn() -> tuple[Trace, pd.DataFrame]:
             return self.trace, by_price_and_window(
