@@ -290,10 +290,10 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     True
     """
     numbers = range(2 * seed * documents + 1, 2 * (seed + 1) * documents + 1, 2)
-    documents = []
+    generated = []
     for recipe in RECIPES:
         for number in numbers:
             text = generate(recipe, number, characters)
             about = (recipe, "budgetkit generators", f"seed {number}")
-            documents.append(Document(text, "odd", *about))
-    return Corpus(tuple(documents))
+            generated.append(Document(text, "odd", *about))
+    return Corpus(tuple(generated))

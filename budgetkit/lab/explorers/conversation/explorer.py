@@ -290,7 +290,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
             policies = [policies]
-        chosen = AT_FIRST
+        chosen: tuple[str, ...] = AT_FIRST
         own_policies: dict[str, Policy] = {}
         if isinstance(policies, Mapping):
             own_policies = {name: policy_of(policy) for name, policy in policies.items()}
