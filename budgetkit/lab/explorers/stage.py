@@ -20,7 +20,7 @@ Command = Callable[..., Any]
 
 
 class ExplorerSettings(Protocol):
-    """All that a hand can change in one kind of explorer."""
+    """The settings of one kind of explorer."""
 
     #: The shelf of the library that holds what is shown.
     shelf: ClassVar[str]

@@ -226,7 +226,7 @@ MOST = 4  # files on their way at once; a page that was closed never sends the r
 
 
 class Uploads:
-    """Files on their way in."""
+    """The files that the page is uploading."""
 
     def __init__(self, view: View, do: Callable[..., None]) -> None:
         self._view = view

@@ -251,7 +251,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Return a label for each heap of points, so that none overlap."""
+    """Return one label for each group of points, without overlaps."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []

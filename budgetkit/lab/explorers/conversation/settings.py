@@ -1,4 +1,4 @@
-"""Settings: all that a hand can change in the conversation explorer, as one value."""
+"""Settings of the conversation explorer, as one value."""
 
 from __future__ import annotations
 
