@@ -189,7 +189,7 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
             for window in SIZES:
                 filled = filled_windows(mine, window, seed=split)
                 for risk in RISKS:
-                    buffer = accuracy.read_off(filled, mine, window, risk)
+                    buffer = filled.read_off(risk)
                     share = buffer.share
                     row: dict[str, object] = {
                         "counter": name,

@@ -60,9 +60,9 @@ def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
     Examples
     --------
     >>> print(wrong_choice("fill", "most", ("prefix", "skip", "knapsack")))
-    Invalid fill: 'most'. Choose one of: prefix, skip, knapsack.
+    Invalid fill: 'most'. Choose one of: 'prefix', 'skip', 'knapsack'.
     """
-    return f"Invalid {what}: {brief(value)}. Choose one of: {', '.join(choices)}."
+    return f"Invalid {what}: {brief(value)}. Choose one of: {quoted(choices)}."
 
 
 def out_of_range(what: str, value: object, limits: str) -> str:

@@ -56,7 +56,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in plan.grants if g.granted)
         yield (
             f"The window ({budget.window:,}) is overrun by {-plan.free:,} tokens: {needs}, "
-            f"reserves {plan.reserved:,}; lower a reserve or a floor, or choose a larger window."
+            f"reserves {plan.reserved:,}. Lower a reserve or a floor, or choose a larger window."
         )
     if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
         yield overcommitted(budget)
@@ -68,15 +68,20 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         if cap is not None and grant.granted > cap:
             yield (
                 f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
-                f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
+                f"{grant.granted - cap:,} above its cap ({cap:,}). Raise the cap, shorten the text, "
                 'or in code let it be cut inside, with granularity="line" and a cut for fit.'
             )
     most = budget.max_output
     for problem, mend in (*missing_answer(budget, most), *unused_answers(budget, most)):
-        yield f"{problem}; {mend}."
+        yield two_sentences(problem, mend)
     yield from misspelt(budget, plan.grants)
     if moved := other_roles(plan.decisions.columns.roles, budget.roles, budget.sections):
         yield moved
+
+
+def two_sentences(problem: str, mend: str) -> str:
+    """Write a problem and its fix as two sentences."""
+    return f"{problem}. {mend[0].upper()}{mend[1:]}."
 
 
 def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
@@ -89,32 +94,37 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
         POOL_FULL: allocation.when_full,
     }
     if loss.reason == OVER_CAP and cap == 0:
-        why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
+        why = "it is switched off by its cap of 0"
+        mend = f"give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
         # What others took of the pool is theirs.
         taken = sum(max(0, g.granted - (budget.caps[g.section] or 0)) for g in grants)
         pool = max(0, budget.shared_pool - taken)
-        why = f"it is over its cap ({cap:,}); {_cap_advice(loss.demand, cap or 0, pool)}"
+        why = f"it is over its cap ({cap:,})"
+        mend = _cap_advice(loss.demand, cap or 0, pool)
     elif loss.reason == WINDOW_FULL:
-        why = (
-            f"the window ({budget.window:,}) has no room for it; lower a reserve, shorten another section, "
-            f"or choose a window larger by {loss.tokens:,}"
-        )
+        why = f"the window ({budget.window:,}) has no room for it"
+        larger = f"choose a window larger by {loss.tokens:,}"
+        mend = f"lower a reserve, shorten another section, or {larger}"
     elif loss.reason == POOL_FULL:
-        why = f"the shared pool ({budget.shared_pool:,}) is full; {_idle_caps(budget, grants)}"
+        why = f"the shared pool ({budget.shared_pool:,}) is full"
+        mend = _idle_caps(budget, grants)
     elif loss.reason == BEYOND_BEST:
+        best = f"{allocation.limit_items} items"
         if allocation.limit_items == 1:
             best = "item alone"
-        else:
-            best = f"{allocation.limit_items} items"
-        why = f"it keeps its best {best}; raise limit_items in code, or bring fewer"
+        why = f"it keeps its best {best}"
+        mend = "raise limit_items in code, or bring fewer"
     elif loss.reason == UNCUT:
-        why = "no cut was given for it; pass one, as in fit(budget, items, bk.truncation.cutter(count))"
+        why = "no cut was given for it"
+        mend = "pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
-        why = "what it is grouped with was dropped; mend that section"
+        why = "its group was dropped"
+        mend = "mend that section"
     whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
     needed = " is required and" if allocation.required else ""
-    return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
+    name = one_line(allocation.section)
+    return two_sentences(f"{name}{needed} loses {_amount(loss)}{whole} because {why}", mend)
 
 
 def _cap_advice(demand: int, cap: int, pool: int) -> str:
@@ -122,7 +132,7 @@ def _cap_advice(demand: int, cap: int, pool: int) -> str:
     if demand <= cap + pool:
         return f"raise the cap to {demand:,}, or shorten it"
     room = f"it can be raised to {cap + pool:,}" if pool else "no room is left to raise it"
-    return f"{room}; lower other caps or a reserve, choose a larger window, or shorten it"
+    return f"{room}. Lower other caps or a reserve, choose a larger window, or shorten it"
 
 
 def _amount(loss: Loss) -> str:
@@ -143,7 +153,8 @@ def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
     ]
     if not idle:
         return "lower a cap or a reserve"
-    return f"unused under their caps stand {', '.join(idle)}; lower one of these caps, or give it a cap of its own"
+    unused = f"unused under their caps are {', '.join(idle)}"
+    return f"{unused}. Lower one of these caps, or give it a cap of its own"
 
 
 def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:
@@ -170,7 +181,7 @@ def overcommitted(budget: Budget) -> str:
     """Say by how much reserves and caps exceed the window."""
     return (
         f"Reserves ({budget.reserved:,}) and caps ({budget.capped:,}) exceed the window "
-        f"({budget.window:,}) by {-budget.unclaimed:,} tokens; lower a cap or a reserve."
+        f"({budget.window:,}) by {-budget.unclaimed:,} tokens. Lower a cap or a reserve."
     )
 
 
@@ -190,7 +201,7 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
         if near:
             yield (
                 f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "
-                f"tokens; there is a section {one_line(near)}; rename it if that is meant."
+                f"tokens. Did you mean {one_line(near)}? Then rename it."
             )
 
 
@@ -786,8 +797,9 @@ class _Checks(Case):
     def find_caps_overcommitted(self) -> Notices:
         # A cap that is too large all alone has a finding of its own.
         if self.budget.unclaimed < 0 and not any(self.find_cap_never_filled()):
-            sentence, _, mend = overcommitted(self.budget).removesuffix(".").partition("; ")
-            yield f"{sentence[0].lower()}{sentence[1:]}", f"{mend}, or choose a larger window"
+            sentence = overcommitted(self.budget).partition(". ")[0]
+            mend = "lower a cap or a reserve, or choose a larger window"
+            yield f"{sentence[0].lower()}{sentence[1:]}", mend
 
     def find_floor_above_usable(self) -> Notices:
         budget = self.budget

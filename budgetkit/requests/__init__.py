@@ -37,8 +37,6 @@ __all__ = [
     "ProviderRequest",
     "RequestCount",
     "ToolConstants",
-]
-__all__ += [
     "Toolset",
     "count_answer",
     "count_request",
@@ -46,5 +44,8 @@ __all__ += [
     "framing_of",
     "image_price",
     "patch_tokens",
+    "read_request",
+    "read_tools",
+    "square_tokens",
+    "tile_tokens",
 ]
-__all__ += ["read_request", "read_tools", "square_tokens", "tile_tokens"]

@@ -336,6 +336,6 @@ def _error_text(problem: ValidationError) -> str:
             return f"{where}: {context['error']}"
         return str(context["error"])
     if first["type"] == "literal_error":
-        return wrong_choice(where, first["input"], [context["expected"]])
+        return wrong_choice(where, first["input"], re.findall("'(.*?)'", context["expected"]))
     sentence = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])
     return wrong_type(where, first["input"], sentence)

@@ -353,7 +353,9 @@ def load_trace(
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
         trace_ids.append(trace.id)
-    choices = f"Choose 0 to {len(trace_ids) - 1}, or an id: {quoted(trace_ids)}."
+    last = len(trace_ids) - 1
+    numbers = f"0 to {last}, or an id" if last else "0, the only one, or its id"
+    choices = f"Choose {numbers}: {quoted(trace_ids)}."
     raise ValueError(f"No conversation {brief(conversation)} in {_name(source)}. {choices}")
 
 

@@ -194,9 +194,9 @@ def test_no_link_in_the_named_folder_is_followed_out_of_it(folder: Path) -> None
     with noting_files() as notes:
         for path in ("link_secret.jsonl", "chain.jsonl", "out/secret.jsonl", "out", "link_*.jsonl"):
             send(explorer, {"kind": "path", "path": path})
-            assert "is opened" in explorer.status, path
+            assert "opened here" in explorer.status, path
         send(explorer, {"kind": "path", "path": "again.jsonl"})  # one that stays within it is
-        assert "is opened" not in explorer.status
+        assert "opened here" not in explorer.status
     assert not leaks(notes, folder)
     assert SECRET not in shown(explorer)
 
@@ -237,7 +237,7 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
     for name in ("secret.txt", "secret.jsonl"):
         path = str(folder.parent / "outside" / name)
         send(explorer, {"kind": "file", "name": name, "content": path})
-        assert "a piece of a file came without" in explorer.status
+        assert "A piece of a file came without" in explorer.status
         assert SECRET not in shown(explorer)
 
 

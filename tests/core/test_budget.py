@@ -107,7 +107,7 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Allocation("a", fill="most"),  # type: ignore[arg-type]
             ValueError,
-            "Choose one of: prefix, skip, knapsack",
+            "Choose one of: 'prefix', 'skip', 'knapsack",
         ),
         (
             lambda: bk.Allocation("a", required=True, overflow="drop"),
@@ -118,7 +118,7 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Budget(9, order="best"),  # type: ignore[arg-type]
             ValueError,
-            "Choose one of: importance, caps first, pool tog",
+            "Choose one of: 'importance', 'caps first', 'pool tog",
         ),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),

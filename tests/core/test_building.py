@@ -234,7 +234,10 @@ def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
     built = bk.build(budget, COUNT, retrieval=[None, "x"], user="q")
     assert [message["content"] for message in built.messages] == ["x", "q"]
     for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
-        with pytest.raises(ValueError, match="section 'retrieval': a value of type .*. Expected a text, .*, or a pair"):
+        with pytest.raises(
+            ValueError,
+            match="section 'retrieval': a value of type .*. Expected a text, .*, or a pair",
+        ):
             bk.build(budget, COUNT, retrieval=[wrong], user="q")
 
 

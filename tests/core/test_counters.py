@@ -90,13 +90,13 @@ def test_the_unit_can_be_named_or_given() -> None:
             "chars/4",
             {"rounding": "up"},
             ValueError,
-            "Invalid rounding: 'up'. Choose one of: floor, ceil, nearest.",
+            "Invalid rounding: 'up'. Choose one of: 'floor', 'ceil', 'nearest'.",
         ),
         (
             "chars/4",
             {"unit": "line"},
             ValueError,
-            "Invalid unit: 'line'. Choose one of: codepoint, utf16, byte, word.",
+            "Invalid unit: 'line'. Choose one of: 'codepoint', 'utf16', 'byte', 'word'.",
         ),
         (
             "chars/4",

@@ -56,7 +56,7 @@ def test_anchors_example_in_its_own_words() -> None:
         ),
         (
             (9_000, [{**SYSTEM, "source": "retreival"}]),
-            "Invalid source: 'retreival'. Choose one of: system, memory, retrieval",
+            "Invalid source: 'retreival'. Choose one of: 'system', 'memory', 'retrieval",
         ),
         (
             (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
@@ -209,7 +209,7 @@ def test_a_marker_at_the_end_as_plan_195_places_it() -> None:
     plan = bk.fit(budget, [bk.Item("events", count(LINES), payload=LINES)], cut)
     assert plan.decisions.items[0].payload.endswith("the invoice\n[older]")
     assert count(plan.decisions.items[0].payload) == plan["events"].granted <= 60
-    with pytest.raises(ValueError, match="Invalid marker_at: 'start'. Choose one of: cut, end"):
+    with pytest.raises(ValueError, match="Invalid marker_at: 'start'. Choose one of: 'cut', 'end"):
         bk.truncation.truncate(LINES, 40, count, marker_at="start")  # type: ignore[arg-type]
 
 

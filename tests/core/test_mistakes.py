@@ -56,7 +56,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "choice": (
         lambda: bk.Allocation("history", keep="latest"),  # type: ignore[arg-type]
         ValueError,
-        "Invalid keep of 'history': 'latest'. Choose one of: first, newest, best.",
+        "Invalid keep of 'history': 'latest'. Choose one of: 'first', 'newest', 'best'.",
     ),
     "policy": (
         lambda: bk.replay("support-chat", "chat", policy="oldest", window=8_192),
@@ -71,7 +71,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "effort": (
         lambda: bk.limits.thinking("gpt-5", "hgh"),
         ValueError,
-        "Invalid effort: 'hgh'. Choose one of: none, minimal, low, medium, high, xhigh, max.",
+        "Invalid effort: 'hgh'. Choose one of: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'.",
     ),
     # a wrong type or unit
     "text for tokens": (

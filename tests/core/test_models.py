@@ -238,7 +238,7 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
         (
             {"kind": "usable"},
             ValueError,
-            "Invalid kind of .*: 'usable'. Choose one of: shared, input",
+            "Invalid kind of .*: 'usable'. Choose one of: 'shared', 'input",
         ),
         (
             {"windows": 4_096},
@@ -264,7 +264,9 @@ def test_no_name_is_no_unknown_model(name: Any) -> None:
 
 
 def test_unknown_takes_two_values() -> None:
-    with pytest.raises(ValueError, match="Invalid unknown: 'guess'. Choose one of: default, raise"):
+    with pytest.raises(
+        ValueError, match="Invalid unknown: 'guess'. Choose one of: 'default', 'raise"
+    ):
         model("gpt-4o", unknown="guess")  # type: ignore[arg-type]
 
 

@@ -108,7 +108,7 @@ def test_overrun_is_reported_signed() -> None:
     )
     plan = bk.allocate(budget, {"system": 130})
     assert plan.free == -50
-    assert "overrun by 50 tokens: system 130, reserves 20; lower a reserve" in plan.warnings[0]
+    assert "overrun by 50 tokens: system 130, reserves 20. Lower a reserve" in plan.warnings[0]
     with pytest.raises(ValueError, match="overrun by 50 tokens"):
         bk.allocate(replace(budget, deficit="raise"), {"system": 130})
 
@@ -673,9 +673,7 @@ def test_the_best_come_first_and_the_first_of_equals_before_the_others(
 def test_a_section_that_is_called_almost_as_a_declared_one_is_warned_of(make: str) -> None:
     """The passages drew on the shared pool, and the section that was meant stayed empty, in silence."""
     budget = presets.rag(8_192)
-    with pytest.warns(
-        UserWarning, match="retreival is declared nowhere .* there is a section retrieval"
-    ):
+    with pytest.warns(UserWarning, match="retreival is declared nowhere .* Did you mean retrieval"):
         if make == "fit":
             plan = bk.fit(budget, [bk.Item("retreival", 300)])
         else:

@@ -102,7 +102,7 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
     ("make", "sentence"),
     [
         (lambda: Floor(0), "Invalid least of the floor: 0. Use 1 or more."),
-        (lambda: Floor(1, "words"), "Invalid unit of the floor: 'words'. Choose one of: tokens"),  # type: ignore[arg-type]
+        (lambda: Floor(1, "words"), "Invalid unit of the floor: 'words'. Choose one of: 'tokens"),  # type: ignore[arg-type]
         (
             lambda: SlidingWindow(0),
             "Invalid turns of the sliding window: 0. Use 1 or more.",
@@ -110,7 +110,7 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
         (lambda: Step(0), "Invalid step: 0. Use 1 or more."),
         (
             lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
-            "Invalid unit of the policy: 'word'. Choose one of: message, turn",
+            "Invalid unit of the policy: 'word'. Choose one of: 'message', 'turn",
         ),
     ],
 )

@@ -176,7 +176,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ),
         (
             {"sections": {"a": {"priority": "top"}}},
-            "Invalid priority of 'a': 'top'. Choose one of: required, high, medium, low",
+            "Invalid priority of 'a': 'top'. Choose one of: 'required', 'high', 'medium', 'low",
         ),
         (
             {"sections": {"a": {"max_tokens": "9"}}},
@@ -188,7 +188,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ),
         (
             {"overflow_policy": "burn"},
-            "Invalid overflow_policy: 'burn'. Choose one of: truncate_low_priority",
+            "Invalid overflow_policy: 'burn'. Choose one of: 'truncate_low_priority",
         ),
         (
             {"allocations": {"rag_memories": 600}},
@@ -196,7 +196,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ),
         (
             {"allocations": {"a": {"priority": ["high"]}}},
-            "Invalid priority of 'a': ['high']. Choose one of: required, high",
+            "Invalid priority of 'a': ['high']. Choose one of: 'required', 'high",
         ),
         ({"allocations": ["a"]}, "Invalid allocations: ['a']. Expected a mapping"),
         ({"enabled": "no"}, "Invalid enabled of context_budget: 'no'. Expected true or false"),
@@ -296,14 +296,14 @@ def test_what_a_working_memory_s_window_holds() -> None:
     assert presets.working_memory(bk.model("gpt-5")).kind == "input"
     assert presets.working_memory(bk.model("gpt-5"), kind="usable").reserved == 0
     with pytest.raises(
-        ValueError, match="Invalid kind: 'open'. Choose one of: shared, input, usable"
+        ValueError, match="Invalid kind: 'open'. Choose one of: 'shared', 'input', 'usable"
     ):
         presets.working_memory(kind="open")  # type: ignore[arg-type]
 
 
 def test_unknown_current() -> None:
     """The known ones are listed."""
-    with pytest.raises(ValueError, match="Choose one of: actual, fixed, larger"):
+    with pytest.raises(ValueError, match="Choose one of: 'actual', 'fixed', 'larger"):
         presets.working_memory(current="guessed")  # type: ignore[arg-type]
 
 

@@ -456,7 +456,7 @@ def test_document_003_shipped_defaults_are_over_committed_and_readable() -> None
     budget = presets.agent_prompt(None, {"output_reserve": 1_000, "sections": sections})
     assert budget.shared_pool == -500
     assert bk.allocate(budget, {"a": 800}).warnings == ()
-    assert "by 500 tokens; lower a cap or a reserve" in bk.allocate(budget, caps).warnings[0]
+    assert "by 500 tokens. Lower a cap or a reserve" in bk.allocate(budget, caps).warnings[0]
 
 
 def test_the_four_systems_are_one_subtraction() -> None:

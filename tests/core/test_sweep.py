@@ -75,7 +75,9 @@ def test_the_share_of_turns_and_of_conversations_are_two_numbers() -> None:
         "section == 'any' and window == 500"
     )
     assert by_both["cut_share"].tolist() == [1.0, 0.0]
-    with pytest.raises(ValueError, match="Invalid of: 'rows'. Choose one of: turns, conversations"):
+    with pytest.raises(
+        ValueError, match="Invalid of: 'rows'. Choose one of: 'turns', 'conversations"
+    ):
         cut_share(swept, "window", "rows")  # type: ignore[arg-type]
 
 

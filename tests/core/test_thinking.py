@@ -36,7 +36,7 @@ def test_a_library_that_makes_tokens_of_an_effort_is_named() -> None:
 
 
 def test_an_unknown_effort_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="Choose one of: none, minimal, low"):
+    with pytest.raises(ValueError, match="Choose one of: 'none', 'minimal', 'low"):
         bk.limits.thinking("gpt-5.1", "hard")
 
 

@@ -406,6 +406,8 @@ def test_one_of_many_conversations_by_its_place_or_its_id(tmp_path: Path) -> Non
         match=r"No conversation 3 in chats.jsonl. Choose 0 to 2, or an id: 'first', 'chats-2', '7'.",
     ):
         load_trace(path, 3)
+    with pytest.raises(ValueError, match=r"Choose 0, the only one, or its id: 'alone'\."):
+        load_trace(written(tmp_path / "one.jsonl", {"id": "alone", "messages": [HELLO]}), 1)
 
 
 def test_conversations_can_be_read_one_at_a_time(tmp_path: Path) -> None:

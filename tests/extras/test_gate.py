@@ -98,7 +98,7 @@ def test_a_prompt_that_fills_its_cap_passes_and_one_word_more_fails_with_plan_an
         "  system: 21 of 21, limit 21\n"
         "  tools: 0 of 0, limit 60\n"
         "  history: 0 of 0, limit 129\n"
-        "system is required and needs 21 tokens, 1 above its cap (20); raise the cap, shorten the text, "
+        "system is required and needs 21 tokens, 1 above its cap (20). Raise the cap, shorten the text, "
         'or in code let it be cut inside, with granularity="line" and a cut for fit.'
     )
 
@@ -244,7 +244,7 @@ def test_annotations_are_one_line_each_whatever_the_plan_says() -> None:
     lines = github(gate(prompts={"system": "be " * 17}), {"system": 1}, "100% main").splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::notice"]
     assert (
-        "%0Asystem is required and needs 21 tokens, 1 above its cap (20); raise the cap" in lines[0]
+        "%0Asystem is required and needs 21 tokens, 1 above its cap (20). Raise the cap" in lines[0]
     )
     assert lines[1].endswith("::system +1 tokens since 100%25 main")
 

@@ -205,7 +205,8 @@ def test_a_kind_is_named_in_any_usual_way_and_an_unknown_one_names_those_that_ar
     explorer.set(kind=("code", "python"))
     assert explorer.config["classes"] == ["code"]
     with pytest.raises(
-        LookupError, match="no texts of the kind 'log, en'; these are of 'prose, en', 'prose, de'"
+        LookupError,
+        match="Unknown kind of text 'log, en'.* Choose one of: 'prose, en', 'prose, de'",
     ):
         AccuracyExplorer("chars/4", toy(), kind=("log", "en"))
 
@@ -692,7 +693,7 @@ def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     sent(explorer, "letter.txt", (ENGLISH * 40).encode())
     explorer.set(pieces=1_000)
     sent(explorer, "letter.txt", ENGLISH.encode())
-    assert "choose shorter pieces" in explorer.status
+    assert "Choose shorter pieces" in explorer.status
     explorer.set(pieces=None)
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
@@ -727,13 +728,13 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: e.set(exact="abacus"), "Unknown counter 'abacus'"),
         (lambda e: e.set(path="/no/such/folder"), "File not found"),
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
-        (lambda e: e.set(pieces=10_000), "choose shorter pieces"),
+        (lambda e: e.set(pieces=10_000), "Choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
         (
             lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}),
-            "no class 'poetry'",
+            "Unknown class 'poetry'",
         ),
         (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "Invalid risk 0"),
         (
@@ -745,7 +746,10 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
             "other lengths",
         ),
         (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
-        (lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}), "there are 0 to 59"),
+        (
+            lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}),
+            "Choose a number up to 59.",
+        ),
         (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "no texts 'nowhere'"),
         (lambda e: hear(e, {"kind": "window", "tokens": -1, "id": "1"}), "window"),
         (

@@ -432,7 +432,7 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert typed(explorer, "price_cache_read", "") == ""
     assert kpi(explorer, "cost")[0] == "unknown"
     assert typed(explorer, "price_output", "ten") == "6"
-    assert "error 'ten' is no number; 6 stays" in said(explorer)
+    assert "error 'ten' is no number, so 6 stays" in said(explorer)
     assert typed(explorer, "price_output", "1e-6") == "1e-06"
 
 
@@ -515,17 +515,23 @@ def number_sent(policy: str, number: str, value: object) -> dict[str, Any]:
 WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: e.set(path="no/such.jsonl"), "no/such.jsonl"),
     (lambda e: e.set(counter="abacus"), "Unknown counter 'abacus'"),
-    (lambda e: e.set(day="yesterday"), "a day is YYYY-MM-DD"),
-    (lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}), "makes 1 to 30"),
+    (lambda e: e.set(day="yesterday"), "Write it as YYYY-MM-DD"),
+    (
+        lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}),
+        "Choose a number from 1 to 30",
+    ),
     (
         lambda e: hear(e, {"kind": "policies", "names": ["mine"], "id": "1"}),
-        "no policy 'mine'",
+        "Unknown policy 'mine'",
     ),
-    (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "no policy 'mine'"),
-    (lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}), "no prompt cache 'yours'"),
+    (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "Unknown policy 'mine'"),
+    (
+        lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}),
+        "Unknown prompt cache 'yours'",
+    ),
     (
         lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}),
-        "no lifetime 'a while'",
+        "Unknown lifetime 'a while'",
     ),
     (
         lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}),
@@ -533,22 +539,28 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     ),
     (
         lambda e: hear(e, number_sent("abacus", "beads", 1)),
-        "no number 'beads' of 'abacus'; it has none",
+        "Policy 'abacus' has no number 'beads'. Choose another policy.",
     ),
     (
         lambda e: hear(e, number_sent("last turns", "beads", 1)),
-        "no number 'beads' of 'last turns'; its numbers are",
+        "Policy 'last turns' has no number 'beads'. Choose one of: 'turns'.",
     ),
-    (lambda e: hear(e, number_sent("last turns", "turns", 0)), "it goes from 1 to 200 turns"),
+    (
+        lambda e: hear(e, number_sent("last turns", "turns", 0)),
+        "Use a whole number of turns from 1 to 200",
+    ),
     (
         lambda e: hear(e, number_sent("last turns", "turns", float("nan"))),
-        "it goes from 1 to 200 turns",
+        "Use a whole number of turns from 1 to 200",
     ),
     (lambda e: hear(e, number_sent("last turns", "turns", "3")), "should be a valid number"),
     (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, from 0"),
     (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
     (lambda e: hear(e, {"kind": "by", "by": "week", "id": "1"}), "of the command 'by'"),
-    (lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}), "it has 1, from 0 to 0"),
+    (
+        lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}),
+        "Choose 0, the only one.",
+    ),
     (lambda e: e.load("{"), "Invalid JSON in saved state"),
 ]
 
@@ -577,7 +589,7 @@ def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path
 def test_a_constructor_that_cannot_says_why() -> None:
     with pytest.raises(LookupError, match="Unknown policy 'newest first'"):
         ConversationExplorer(conversation(3), policies=["newest first"])
-    with pytest.raises(ValueError, match="no policy was given"):
+    with pytest.raises(ValueError, match="No policy is chosen. Choose at least one."):
         ConversationExplorer(conversation(3), policies=[])
     with pytest.raises(FileNotFoundError, match="nowhere.jsonl"):
         ConversationExplorer("nowhere.jsonl")

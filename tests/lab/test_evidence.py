@@ -70,7 +70,9 @@ def test_a_mark_that_points_forward_is_refused() -> None:
         ValueError, match=r"Invalid evidence 2 in message 2 of trace 'toy'. Use the id or index"
     ):
         bk.deciding.evidence(conversation("a", "b", "c", m2=[2]))
-    with pytest.raises(ValueError, match="Invalid by: 'luck'. Choose one of: auto, marks, names"):
+    with pytest.raises(
+        ValueError, match="Invalid by: 'luck'. Choose one of: 'auto', 'marks', 'names"
+    ):
         bk.deciding.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 

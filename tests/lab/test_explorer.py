@@ -337,11 +337,11 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     # And each section has its own sentence, once.
     assert explorer.status == "What is asked loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
-        "history loses 50 of 90 tokens because it is over its cap (40); no room is left to raise it; lower other caps "
+        "history loses 50 of 90 tokens because it is over its cap (40). No room is left to raise it. Lower other caps "
         "or a reserve, choose a larger window, or shorten it.",
-        "system loses 7 of 10 tokens because it is over its cap (3); no room is left to raise it; lower other caps "
+        "system loses 7 of 10 tokens because it is over its cap (3). No room is left to raise it. Lower other caps "
         "or a reserve, choose a larger window, or shorten it.",
-        "notes loses 3 of 20 tokens because the window (60) has no room for it; lower a reserve, shorten another "
+        "notes loses 3 of 20 tokens because the window (60) has no room for it. Lower a reserve, shorten another "
         "section, or choose a window larger by 3.",
     ]
 
@@ -393,7 +393,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: e.load("{"), "Invalid JSON in saved state"),
         (
             lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
-            "no line 'histroy'",
+            "Unknown line 'histroy'",
         ),
         (
             lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}),
@@ -404,10 +404,10 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             "Unknown preset 'chatt'",
         ),
         (lambda e: hear(e, {"kind": "explode", "id": "1"}), "Unknown command 'explode'"),
-        (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
+        (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "Choose a number from 1 to 3"),
         (
             lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}),
-            "it has 1, from 0 to 0",
+            "Choose 0, the only one.",
         ),
     ],
 )
@@ -537,7 +537,7 @@ def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     explorer.lock("system")
     explorer.move("system", 900)
-    assert explorer.status == "system was to change; it is locked at 819 tokens; unlock it first"
+    assert explorer.status == "Line 'system' is locked at 819 tokens. Unlock it first."
     assert shown(explorer, "line_system") == 819
     explorer.lock("system", False)
     explorer.move("system", 900)
@@ -1018,7 +1018,7 @@ def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
         "offset": 0,
     }
     hear(explorer, file, b" " * (LARGEST + 1))
-    assert explorer.status == "x.jsonl is larger than 20 MB; name the file by its path instead"
+    assert explorer.status == "x.jsonl is larger than 20 MB. Name the file by its path instead."
     assert explorer._uploads._parts == {}
 
 
@@ -1037,7 +1037,7 @@ def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, 
         **wrong,
     }
     hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
-    assert explorer.status.startswith("a piece of a file came without its serial")
+    assert explorer.status.startswith("A piece of a file came without its serial")
     assert explorer._uploads._parts == {}
 
 
@@ -1161,7 +1161,7 @@ def test_a_lock_names_a_line() -> None:
     """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
     explorer = BudgetExplorer("agent", window=8_192)
     explorer._run_command("lock", line="bogus", on=True)
-    assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
+    assert "Unknown line 'bogus'. Choose one of: 'output'" in explorer.status
     explorer.lock("tool")
     assert explorer.config["locked"] == ["tool"]
     explorer.set(preset="memory_engine")
@@ -1220,8 +1220,8 @@ def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing(
     assert explorer.status == (
         "budgetkit itself failed: AttributeError in test_explorer.py, line "
         f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'BudgetSettings' object has "
-        "no attribute 'strip'\"; "
-        "what was set before still holds; please report this sentence, and what you did"
+        "no attribute 'strip'\". "
+        "The settings are as before. Please report this sentence, and what you did."
     )
     assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"
     assert explorer.budget == bk.presets.chat(8_192)

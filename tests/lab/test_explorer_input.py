@@ -97,7 +97,7 @@ def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -
     assert explorer.budget.window == 8_192
     assert status(explorer)["level"] == "error"
     assert status(explorer)["beside"] == "window"
-    assert status(explorer)["text"].startswith("'a lot' is no number; 8,192 stays; type digits")
+    assert status(explorer)["text"].startswith("'a lot' is no number, so 8,192 stays. Type digits")
 
 
 @pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
@@ -109,13 +109,10 @@ def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_st
     before = explorer.budget
     assert typed(explorer, "line_system", text) == "819"
     assert explorer.budget == before
-    end = (
-        "0 is the least that can be here"
-        if text == "-5"
-        else "8,191 is the most that can be here, and an empty box"
-    )
-    assert f"was typed; {end}" in status(explorer)["text"]
-    assert status(explorer)["text"].endswith("819 stays.")
+    end = "large, so 819 stays. Type at most 8,191, or nothing for no cap."
+    if text == "-5":
+        end = "small, so 819 stays. Type at least 0."
+    assert status(explorer)["text"].endswith(f" is too {end}")
     assert status(explorer)["beside"] == "line_system"
 
 
@@ -125,11 +122,11 @@ def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> 
     assert typed(explorer, "window", text) == "8,192"
     assert explorer.budget.window == 8_192
     assert re.search(
-        "(1 is the least|100,000,000 is the most) that can be here; 8,192 stays",
+        "so 8,192 stays. Type (at least 1|at most 100,000,000).",
         status(explorer)["text"],
     )
     assert typed(explorer, "at_least", "1M") == "0"
-    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["text"]
+    assert "1,000,000 is too large, so 0 stays. Type at most 8,192." in status(explorer)["text"]
 
 
 def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
@@ -358,7 +355,7 @@ def test_a_table_named_by_its_path_is_asked_about_as_well(tmp_path: Path) -> Non
     explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert read_of(explorer)["messages"] == "3 messages: 2 user, 1 assistant"
     explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
-    assert "no table waits for them" in explorer.status
+    assert "No table is waiting for its columns" in explorer.status
 
 
 def test_a_report_says_what_was_read(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_an_offer_of_another_budget_is_not_taken() -> None:
     before = explorer.budget
     tell(explorer, "why", **row["button"]["tells"])
     assert explorer.budget == before
-    assert explorer.status.startswith("the budget has changed since")
+    assert explorer.status.startswith("The budget has changed since")
 
 
 def test_a_locked_line_is_not_offered() -> None:

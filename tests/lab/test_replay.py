@@ -436,7 +436,9 @@ def test_a_pause_is_measured_from_the_last_known_time() -> None:
 
 
 def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
-    with pytest.raises(ValueError, match="Invalid breakpoint: 'middle'. Choose one of: head, end"):
+    with pytest.raises(
+        ValueError, match="Invalid breakpoint: 'middle'. Choose one of: 'head', 'end"
+    ):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Invalid minimum -1 or increment 1. Use at least 0 and 1"):
         PromptCache(-1)

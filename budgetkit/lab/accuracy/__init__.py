@@ -9,7 +9,7 @@ documents cancel, so the buffer belongs to the window, not to the document.
 """
 
 from budgetkit.counters import calibrate
-from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
+from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences
 from budgetkit.lab.accuracy.document_claims import claims, fit_bill
 from budgetkit.lab.accuracy.errors import bounds, certify, compare, summary, ways
 from budgetkit.lab.accuracy.kinds import kinds_of
@@ -25,7 +25,6 @@ __all__ = [
     "consequences",
     "fit_bill",
     "kinds_of",
-    "read_off",
     "summary",
     "ways",
 ]

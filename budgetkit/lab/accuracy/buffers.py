@@ -38,6 +38,9 @@ class FilledWindows:
 
     window: int
     corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
+    errors: pd.DataFrame = field(compare=False, repr=False)
+    mix: str | None
+    wanted: tuple[str, ...] = ()  # the kinds of the texts at hand
     seen: int = 0  # sources, where kinds were named
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
@@ -89,6 +92,67 @@ class FilledWindows:
         """Return the ratios of full windows, in the worst mix."""
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
+    def read_off(self, risk: float) -> Buffer:
+        """Read the buffer of a risk off these windows.
+
+        Examples
+        --------
+        >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200})
+        >>> filled = filled_windows(errors, 100)
+        >>> [filled.read_off(risk).share.__round__(3) for risk in (0.05, 0.5)]
+        [0.091, 0.0]
+        """
+        _check_risk(risk)
+        errors = self.errors
+        low, high = self.interval(risk)
+        labels = [str(v) for name in KINDS if name in errors for v in errors[name].unique()]
+        buffer = Buffer(
+            share=self.share(risk),
+            low=low,
+            high=high,
+            risk=risk,
+            window=self.window,
+            documents=len(errors),
+            counter=str(errors["counter"].iloc[0]),
+            warning=self._doubt(risk),
+            kinds=tuple(dict.fromkeys(labels)),
+            needed=self.needed(risk),
+        )
+        if self.sources:
+            # Of kinds that are known, sources of the class count, not documents.
+            few = lacking(self.sources, risk, "sources of its class")
+            return replace(buffer, kinds=self.kinds, warning=few)
+        reasons = [buffer.warning]
+        if self.wanted and self.mix is None:
+            if lacking_kinds(errors, self.wanted):
+                reasons.append(buffer.lacks(self.wanted))
+            else:
+                reasons.append(lacking(self.seen, risk, "sources"))
+            reasons.append(WORST)
+        else:
+            if self.mix is None and has_sources(errors):
+                reasons.append(lacking(errors["source"].nunique(), risk, "sources"))
+            reasons.append(buffer.lacks(self.wanted))
+            if self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1:
+                reasons.append(WORST)
+        return replace(buffer, warning="; ".join(filter(None, reasons)))
+
+    def _doubt(self, risk: float) -> str:
+        """Warn of too few documents for a tail or a sum."""
+        documents = len(self.errors)
+        what = "documents"
+        in_window = max(1, round(self.window / max(self.errors["estimate"].mean(), 1)))
+        if self.mix not in (None, MIXED):
+            documents = self.errors[self.mix].nunique()
+            what = f"values of {brief(self.mix)}"
+            in_window = 1
+        needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
+        if documents >= needed:
+            return ""
+        return (
+            f"{documents} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
+        )
+
     def _found(self, mix: int, risk: float) -> float:
         """Fill less and less, until the window holds it."""
         allowed = self.corpora[mix].allowed(risk)
@@ -123,9 +187,16 @@ def filled_windows(
     >>> filled_windows(errors, window=100).share(0.05).__round__(3)
     0.091
     """
-    columns = mix_columns(errors, window_mix)
+    # The columns of which a window has one value; None mixes all documents.
+    columns: Sequence[str | None] = [column for column in KINDS if column in errors] or [None]
+    if window_mix is not None:
+        columns = [None if window_mix == MIXED else window_mix]
     of_any_kind = FilledWindows(
-        window, tuple(Resampled.of(errors, column, seed) for column in columns)
+        window=window,
+        corpora=tuple(Resampled.of(errors, column, seed) for column in columns),
+        errors=errors,
+        mix=window_mix,
+        wanted=tuple(dict.fromkeys(kinds)),
     )
     cells = cells_of(errors, kinds) if window_mix is None else None
     if cells is None:
@@ -136,16 +207,8 @@ def filled_windows(
     if seen < FEWEST_TO_SPREAD:
         return replace(of_any_kind, seen=seen)
     numbers = [groups.labels.index(label) for label in cells.labels]
-    return FilledWindows(window, tuple(KindWindows.of(groups, numbers, seed)), seen)
-
-
-def mix_columns(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
-    """Return the columns of which a window has one value; None mixes all documents."""
-    if window_mix is not None:
-        if window_mix == MIXED:
-            return (None,)
-        return (window_mix,)
-    return [column for column in KINDS if column in errors] or (None,)
+    corpora = tuple(KindWindows.of(groups, numbers, seed))
+    return replace(of_any_kind, corpora=corpora, seen=seen, _known={})
 
 
 #: Where 5 % of all windows may overflow, 12 % of those of CJK did, and 34 % of those of odd text.
@@ -283,81 +346,7 @@ def buffer_for(
         raise ValueError(f"Errors of {len(names)} counters: {quoted(names)}. Pass the rows of one.")
     check_tokens("window", window)
     _check_mix(errors, window_mix)
-    kinds = list(kinds)
-    filled = filled_windows(errors, window, window_mix, seed, kinds)
-    return read_off(filled, errors, window, risk, window_mix, kinds)
-
-
-def read_off(
-    filled: FilledWindows,
-    errors: pd.DataFrame,
-    window: int,
-    risk: float,
-    window_mix: str | None = None,
-    kinds: Iterable[str] = (),
-) -> Buffer:
-    """Read the buffer of a risk off windows that are drawn already; see :func:`buffer_for`.
-
-    Parameters
-    ----------
-    filled : FilledWindows
-        Drawn with these errors, this window and `window_mix`.
-    errors, window, risk, window_mix, kinds
-        As in :func:`buffer_for`.
-
-    Returns
-    -------
-    Buffer
-        The same that :func:`buffer_for` finds.
-
-    Raises
-    ------
-    ValueError
-        If the risk is not between 0 and 1.
-
-    Examples
-    --------
-    >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200})
-    >>> filled = filled_windows(errors, 100)
-    >>> [read_off(filled, errors, 100, risk).share.__round__(3) for risk in (0.05, 0.5)]
-    [0.091, 0.0]
-    """
-    _check_risk(risk)
-    kinds = list(dict.fromkeys(kinds))
-    low, high = filled.interval(risk)
-    learned_on = tuple(
-        dict.fromkeys(str(v) for name in KINDS if name in errors for v in errors[name].unique())
-    )
-    buffer = Buffer(
-        share=filled.share(risk),
-        low=low,
-        high=high,
-        risk=risk,
-        window=window,
-        documents=len(errors),
-        counter=str(errors["counter"].iloc[0]),
-        warning=_doubt(errors, window, risk, window_mix),
-        kinds=learned_on,
-        needed=filled.needed(risk),
-    )
-    if filled.sources:
-        # Of kinds that are known, sources of the class count, not documents.
-        few = lacking(filled.sources, risk, "sources of its class")
-        return replace(buffer, kinds=filled.kinds, warning=few)
-    if not kinds or window_mix is not None:
-        few_sources = ""
-        if window_mix is None and has_sources(errors):
-            few_sources = lacking(errors["source"].nunique(), risk, "sources")
-        has_classes = CLASS in errors and errors[CLASS].nunique() > 1
-        worst = WORST if window_mix is None and has_classes else ""
-        reasons = (buffer.warning, few_sources, buffer.lacks(kinds), worst)
-        return replace(buffer, warning="; ".join(filter(None, reasons)))
-    if lacking_kinds(errors, kinds):
-        reason = buffer.lacks(kinds)
-    else:
-        reason = lacking(filled.seen, risk, "sources")
-    warning = "; ".join(filter(None, (buffer.warning, reason, WORST)))
-    return replace(buffer, warning=warning)
+    return filled_windows(errors, window, window_mix, seed, list(kinds)).read_off(risk)
 
 
 def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
@@ -372,18 +361,6 @@ def _check_risk(risk: float) -> None:
         raise ValueError(
             f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
         )
-
-
-def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
-    """Warn of too few documents for a tail or a sum."""
-    by_value = window_mix not in (None, MIXED)
-    n = errors[window_mix].nunique() if by_value else len(errors)
-    in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))
-    needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    what = f"values of {brief(window_mix)}" if by_value else "documents"
-    if n >= needed:
-        return ""
-    return f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
 
 
 def consequences(

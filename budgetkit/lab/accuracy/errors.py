@@ -94,20 +94,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     if not documents:
         raise ValueError("No texts to count. Pass at least one.")
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
-    rows = [_row(way, documents) for way in counted_by]
-    columns = [
-        "name",
-        "kind",
-        "exact",
-        "basis",
-        "tokens",
-        "off",
-        "microseconds",
-        "network",
-        "costs",
-        "use",
-    ]
-    table = pd.DataFrame(rows).reindex(columns=columns)
+    table = pd.DataFrame([_row(way, documents) for way in counted_by])
     references = [
         *table["tokens"][table["kind"] == "endpoint"],
         *table["tokens"][table["exact"]],
@@ -118,14 +105,9 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     return table
 
 
-def counter_kind(count: Any) -> str:
-    """Return a counter's kind, a key of `USES`."""
-    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
-    return _KINDS.get(type(count).__name__, other)
-
-
 def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
-    kind = counter_kind(count)
+    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
+    kind = _KINDS.get(type(count).__name__, other)
     if kind != "endpoint":
         count(texts[0])  # the first call loads what it needs
     begun = perf_counter_ns()
@@ -138,6 +120,7 @@ def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
         "exact": count.exact,
         "basis": basis_of(count),
         "tokens": tokens,
+        "off": float("nan"),
         "microseconds": taken,
         "network": kind == "endpoint",
         "costs": costs,

@@ -93,15 +93,11 @@ class Resampled:
         ratios = []
         for part in _parts(chosen, fill[chosen]):
             first = np.cumsum(fill[part]) - fill[part]
-            inside = np.repeat(starts[part], fill[part]) + _below(
-                np.repeat(many[part], fill[part]), random
-            )
+            room = np.repeat(many[part], fill[part])
+            inside = np.repeat(starts[part], fill[part]) + _below(room, random)
             ratio = np.add.reduceat(exact[inside], first) / np.add.reduceat(estimate[inside], first)
-            ratios.append(
-                np.where(
-                    narrower[part] < 1, mean[part] + (ratio - mean[part]) * narrower[part], ratio
-                )
-            )
+            narrowed = mean[part] + (ratio - mean[part]) * narrower[part]
+            ratios.append(np.where(narrower[part] < 1, narrowed, ratio))
         return np.concatenate(ratios)
 
 
@@ -129,9 +125,8 @@ _WINDOWS = 40  # drawn of each source in each kind
 _PRIOR_SOURCES = 5
 _PRIOR_KINDS = 3
 _LEAST_VARIANCE = 1e-8
-_SIZES_BETWEEN_DOUBLES = (
-    4  # a size is rounded to one of these, as windows of nearly one size spread alike
-)
+# A size is rounded to one of these, as windows of nearly one size spread alike.
+_SIZES_BETWEEN_DOUBLES = 4
 
 
 def has_sources(errors: pd.DataFrame) -> bool:
@@ -274,9 +269,9 @@ def predicted(
     within = float(variances.sources[number])
     between = float(variances.kinds[number])
     if not seen.any():
-        return float(middle[~without].mean()) if (
-            ~without
-        ).any() else 0.0, within + 2 * between + float(middle.var())
+        others = middle[~without]
+        mean = float(others.mean()) if len(others) else 0.0
+        return mean, within + 2 * between + float(middle.var())
 
     # The mean of the class: of its kinds, each as sure as its sources make it.
     many = np.bincount(groups.kinds[seen], minlength=kind + 1)
@@ -336,12 +331,9 @@ class KindWindows:
     @property
     def sources(self) -> int:
         """The number of sources of the kind's class, which the promise rests on."""
-        names = {
-            self.groups.names[group]
-            for group, kind in enumerate(self.groups.kinds)
-            if self.groups.labels[kind][0] == self.label[0]
-        }
-        return len(names)
+        labels = [self.groups.labels[kind][0] for kind in self.groups.kinds]
+        named = zip(self.groups.names, labels, strict=True)
+        return len({name for name, label in named if label == self.label[0]})
 
     def allowed(self, risk: float) -> float:
         """Return the share of the windows seen that may overflow."""

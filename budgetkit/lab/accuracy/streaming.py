@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 import pandas as pd
 
 from budgetkit.budget import check_tokens
-from budgetkit.counters import ExactCounter, counter
+from budgetkit.counters import ExactCounter
+from budgetkit.counters import counter as counter_of
 from budgetkit.counters.exact import count_texts, last_seam, next_seam, split_at_seams
 from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.lab.accuracy import compare
@@ -125,17 +126,21 @@ def count_files(
     ...     count_files([file.name])[["bytes", "tokens"]].to_dict("list")
     {'bytes': [12000], 'tokens': [2001]}
     """
-    exact_counter = _exact(counter)
+    exact_counter = counter_of(counter)
+    if not isinstance(exact_counter, ExactCounter):
+        raise ValueError(
+            f"Counter {exact_counter.name} is not exact, so counts of blocks do not add up. Use an encoding such as "
+            "'o200k_base', or compare_stream for estimates."
+        )
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
     check_tokens("block size", block, 1)
     blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
-    counting = partial(
-        count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values())
-    )
-    with progress_bar(
-        progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting"
-    ) as advance:
+    whole = sum(sizes.values())
+    ahead = 0 if client else whole
+    counting = partial(count_block, encoding=exact_counter.encoding, ahead=ahead)
+    bar = {"unit": "B", "unit_scale": True, "desc": "counting"}
+    with progress_bar(progress, total=whole, **bar) as advance:
         for block_task, count in answers(counting, blocks, client):
             tokens[block_task.path] += count
             advance(block_task.stop - block_task.start)
@@ -153,9 +158,8 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
             there_is_more = block.start + at + len(text.encode()) < block.stop
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
-                return block, tokens + count_stretch(
-                    encoding, _reading(stream, block.start + at, block.stop)
-                )
+                rest = _reading(stream, block.start + at, block.stop)
+                return block, tokens + count_stretch(encoding, rest)
             tokens += sum(count_texts(encoding, [*split_at_seams(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
     return block, tokens
@@ -184,9 +188,8 @@ def _seam(read: Read, start: int, offset: int) -> int:
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
-        at += len(before) - len(
-            before.lstrip(_FOLLOWING)
-        )  # the rest of a character that began before
+        # Without the rest of a character that began before.
+        at += len(before) - len(before.lstrip(_FOLLOWING))
     while len(text := text_at(read, at, _WINDOW)) > 1:
         seam = next_seam(text, 1, len(text) - 2)
         if seam is not None:
@@ -204,16 +207,6 @@ def _named_file(path: str, start: int) -> Iterator[None]:
         raise ValueError(
             f"{path} is not UTF-8 at byte {start + error.start:,}. Save it as UTF-8."
         ) from None
-
-
-def _exact(name: str | ExactCounter) -> ExactCounter:
-    exact_counter = counter(name)
-    if isinstance(exact_counter, ExactCounter):
-        return exact_counter
-    raise ValueError(
-        f"Counter {exact_counter.name} is not exact, so counts of blocks do not add up. Use an encoding such as "
-        "'o200k_base', or compare_stream for estimates."
-    )
 
 
 def compare_stream(
@@ -259,9 +252,8 @@ def compare_stream(
     """
     with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
-        for size, rows in answers(
-            compared, _batches(map(document_of, documents, count_from(1)), characters), client
-        ):
+        batches = _batches(map(document_of, documents, count_from(1)), characters)
+        for size, rows in answers(compared, batches, client):
             advance(size)
             yield rows
 

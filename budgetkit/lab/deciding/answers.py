@@ -106,11 +106,30 @@ def answer_reserve(
     >>> reserve.tokens, reserve.sentence
     (78, 'at most 5 % of the next answers, in the mean, are longer than 78 tokens (48 conversations seen)')
     """
-    lengths = _present(traces, counter, kind)
-    size, longest = _least_that_holds(lengths, risk)
-    longer = float((np.concatenate(lengths) > size).mean())
+    check_choice("kind of answers", kind, ("all", "call", "text"))
+    traces = traces_of(traces)
+    lengths = recorded_lengths(traces, count_of(counter), kind)
+    if not lengths:
+        raise ValueError(
+            f"No answers in {len(traces)} conversations. Pass conversations with answers."
+        )
+    sizes = np.unique(np.concatenate(lengths))
+    # Fewer are above a larger number, so the least that will do is found by halving.
+    high = len(sizes) - 1
+    low = 0 if len(lengths) >= needed(risk) else high
+    while low < high:
+        middle = (low + high) // 2
+        if is_controlled([float((of > sizes[middle]).mean()) for of in lengths], risk):
+            high = middle
+        else:
+            low = middle + 1
+    size = int(sizes[high])
     return AnswerReserve(
-        tokens=size, risk=risk, conversations=len(lengths), longest=longest, cut_short=longer
+        tokens=size,
+        risk=risk,
+        conversations=len(lengths),
+        longest=int(sizes[-1]),
+        cut_short=float((np.concatenate(lengths) > size).mean()),
     )
 
 
@@ -129,45 +148,20 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
         ]
         if not answers:
             continue
-        billed = _billed(trace)
+        billed: dict[int, int] = {}
+        if trace.fields.get("usage"):
+            usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
+            usage = usage.loc[~usage["is_summary"], ["message_index", "output_tokens"]]
+            billed = dict(usage.astype(int).values.tolist())
         tokens = [billed.get(place) or _counted(trace.messages[place], count) for place in answers]
         lengths.append(np.array(tokens, "int64"))
     return lengths
-
-
-def _billed(trace: Trace) -> dict[int, int]:
-    """Return the provider's count of each answer by the message's place."""
-    if not trace.fields.get("usage"):
-        return {}
-    usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
-    usage = usage[~usage["is_summary"]]
-    places = usage["message_index"].astype(int)
-    return dict(zip(places.tolist(), usage["output_tokens"].astype(int).tolist(), strict=True))
 
 
 def _counted(message: Message, count: Count) -> int:
     """Count the text and the tool calls of an answer."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
-
-
-def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
-    """Return the least number for a risk, and the largest seen."""
-    sizes = np.unique(np.concatenate(numbers))
-    largest = int(sizes[-1])
-    if len(numbers) < needed(risk):
-        return largest, largest
-
-    # Fewer are above a larger number, so the least that will do is found by halving.
-    low = 0
-    high = len(sizes) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if is_controlled([float((of > sizes[middle]).mean()) for of in numbers], risk):
-            high = middle
-        else:
-            low = middle + 1
-    return int(sizes[high]), largest
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
@@ -177,16 +171,4 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
         for reserve in budget.reserves
         if reserve.serves == OUTPUT and reserve.name != "thinking"
     ]
-    named = [reserve for reserve in reserves if reserve.name == OUTPUT]
-    return next(iter([*named, *reserves]), None)
-
-
-def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
-    check_choice("kind of answers", kind, ("all", "call", "text"))
-    traces = traces_of(traces)
-    lengths = recorded_lengths(traces, count_of(counter), kind)
-    if not lengths:
-        raise ValueError(
-            f"No answers in {len(traces)} conversations. Pass conversations with answers."
-        )
-    return lengths
+    return min(reserves, key=lambda reserve: reserve.name != OUTPUT, default=None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,11 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
 from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
 from budgetkit.lab.replay import Prices, Replay, prices, replay
+from budgetkit.message import Data
 from budgetkit.models import Model, model, models_of
 from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
 from budgetkit.pruning import Policy
-from budgetkit.trace import Trace
 
 
 def compare_models(
@@ -63,45 +64,34 @@ def compare_models(
     conversations = traces_of(traces)
     make = preset_of(preset)
     pruning = policy_of("oldest first" if policy is None else policy)
-    rows = [_row(conversations, model(name), make, pruning, price) for name in models_of(models)]
-    table = pd.DataFrame(rows)
-    if not len(table):
-        return table
-    table.insert(
-        list(table.columns).index("cost") + 1, "tax", table["tokens"] / table["tokens"].iloc[0]
-    )
-    return table.drop(columns="tokens")
-
-
-def _row(
-    traces: Sequence[Trace],
-    of: Model,
-    preset: Callable[[Model], Budget],
-    policy: Policy,
-    price: Callable[[str], Prices],
-) -> dict[str, object]:
-    count = counter(of)
-    budget = preset(of)
-    paid = price(of.name)
-    sizes = [int(trace.counts(count).sum()) for trace in traces]
-    outcomes = [replay(trace, budget, policy, counter=count, prices=paid) for trace in traces]
-    losses = [_first_losses(outcome) for outcome in outcomes]
-    turns = [min(lost.values()) for lost in losses if lost]
-    sections = Counter(section for lost in losses for section in lost)
-    return {
-        "model": of.name,
-        "window": of.window,
-        "ends": of.ends,
-        "largest": max(sizes),
-        "conversations": len(traces),
-        "fits": float(np.mean([not lost for lost in losses])),
-        "breaks": sections.most_common(1)[0][0] if sections else "",
-        "first_loss": float(np.median(turns)) if turns else np.nan,
-        "cost": float(sum(np.sum(outcome.cost) for outcome in outcomes)),
-        "tokens": sum(sizes),
-        "exact": count.exact,
-        "basis": basis_of(count),
-    }
+    rows = []
+    base = 0
+    for facts in map(model, models_of(models)):
+        count = counter(facts)
+        options: Data = {"counter": count, "prices": price(facts.name)}
+        sizes = [int(trace.counts(count).sum()) for trace in conversations]
+        base = base or sum(sizes)
+        outcomes = [replay(trace, make(facts), pruning, **options) for trace in conversations]
+        losses = [_first_losses(outcome) for outcome in outcomes]
+        turns = [min(lost.values()) for lost in losses if lost]
+        sections = Counter(section for lost in losses for section in lost)
+        rows.append(
+            {
+                "model": facts.name,
+                "window": facts.window,
+                "ends": facts.ends,
+                "largest": max(sizes),
+                "conversations": len(conversations),
+                "fits": float(np.mean([not lost for lost in losses])),
+                "breaks": sections.most_common(1)[0][0] if sections else "",
+                "first_loss": float(np.median(turns)) if turns else np.nan,
+                "cost": float(sum(np.sum(outcome.cost) for outcome in outcomes)),
+                "tax": np.float64(sum(sizes)) / base,
+                "exact": count.exact,
+                "basis": basis_of(count),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _first_losses(outcome: Replay) -> dict[str, int]:
@@ -153,16 +143,14 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
         raise ValueError(
             f"Cannot plan again with {more} tokens more. Pass a plan that was fitted here, and 1 token or more."
         )
-    what = (
-        plan.decisions.columns
-        if len(plan.decisions)
-        else {g.section: g.demand for g in plan.grants}
-    )
+    demands: Any = {grant.section: grant.demand for grant in plan.grants}
+    if len(plan.decisions):
+        demands = plan.decisions.columns
     rows = []
     gap_now = _gap(plan)
     tokens_now, items_now, score_now = _kept(plan)
     for line, change, budget in _changes(plan, more):
-        other = plan.replan(budget, what)
+        other = plan.replan(budget, demands)
         tokens, items, score = _kept(other)
         granted = {grant.section: grant.granted for grant in plan.grants}
         gains = [grant.granted - granted.get(grant.section, 0) for grant in other.grants]
@@ -188,11 +176,9 @@ def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
     free = replace(budget, deficit="signed")
     changes = [("window", more, free.assign(window=budget.window + more))]
     for line in budget:
-        if line.kind == "reserve" and line.tokens:
-            change = -min(more, line.tokens)
+        if line.tokens is not None and (line.tokens or line.kind == "allocation"):
+            change = -min(more, line.tokens) if line.kind == "reserve" else more
             changes.append((line.name, change, free.assign(**{line.name: line.tokens + change})))
-        elif line.tokens is not None and line.kind == "allocation":
-            changes.append((line.name, more, free.assign(**{line.name: line.tokens + more})))
         elif line.kind == "allocation" and plan[line.name].cut:
             # It may take all that is left already; more is what a floor keeps for it before the others take.
             floor = plan[line.name].granted + min(more, plan[line.name].cut)

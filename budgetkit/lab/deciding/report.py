@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ import pandas as pd
 from budgetkit.budget import Budget, one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
-from budgetkit.lab.deciding.space import Values
+from budgetkit.lab.deciding.space import Values, setting_text
 from budgetkit.lab.deciding.tuning import TuningResult
 from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, rows
+from budgetkit.message import Raw
 from budgetkit.state import to_yaml
 
 _PROXY = (
@@ -69,9 +70,8 @@ class TuningReport:
         aside = "" if self.tuned.row is None else f" ({self._lost(self.tuned.row)})"
         sentences = [self.tuned.verdict("this budget", aside, but)]
         if row == PRESENT and self.tuned.candidate != self.tuned.best:
-            candidate = self.setting(self.tuned.row or 0)
-            values = ", ".join(f"{line} {value}" for line, value in candidate.items())
-            sentences.append(f"The present setting stays; the best candidate: {values}.")
+            candidate = setting_text(self.setting(self.tuned.row or 0))
+            sentences.append(f"The present setting stays; the best candidate: {candidate}.")
         return " ".join([*sentences, *self.tuned.notices])
 
     def holds(self, row: int) -> bool:
@@ -82,10 +82,7 @@ class TuningReport:
         """Return one row a setting, the present one last, with its means on one half."""
         now, means = self._means()
         rows = range(len(means))
-        names = [
-            ", ".join(f"{line} {value}" for line, value in self.setting(row).items())
-            for row in rows
-        ]
+        names = [setting_text(self.setting(row)) for row in rows]
         front = self.tuned.table["front"].to_numpy()
         standing = np.where(front, "on the front", "beaten").astype(object)
         if chosen != PRESENT:
@@ -104,11 +101,16 @@ class TuningReport:
         """Write the report as Markdown, with the budget."""
         aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
+        # The answers above the reserve.
+        reserve = reserve_of_answers(budget)
+        size = 0 if reserve is None else budget.sizes[reserve.name]
+        cut_short = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on + held_out:,} conversations of "
             f"{one_line(self.source)}, in halves drawn by seed {self.tuned.seed}; each half is measured with the "
             "setting that the other chose. "
-            f"{self._cut_short(budget)}{_PROXY}"
+            f"{100 * cut_short:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
+            f"{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
         now = f"Each line moved alone; {aim.noun} a conversation, {aim.form.format(self._means()[0][0])} at present:"
@@ -117,22 +119,13 @@ class TuningReport:
             now,
             "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
-        parts += ["## What no other setting beats", _markdown(self._unbeaten(row))]
-        return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
-
-    def _unbeaten(self, row: int) -> pd.DataFrame:
-        """Return the settings that no other beats, without repeats."""
+        # The settings that no other beats, without repeats.
         table = self.table(row)
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
-        return shown.drop_duplicates([*shown.columns[1:]])
-
-    def _cut_short(self, budget: Budget) -> str:
-        """Return the share of recorded answers above the reserve."""
-        reserve = reserve_of_answers(budget)
-        size = 0 if reserve is None else budget.sizes[reserve.name]
-        share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
-        return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
+        shown = shown.drop_duplicates([*shown.columns[1:]])
+        parts += ["## What no other setting beats", _markdown(shown)]
+        return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
         """Describe the loss and the cost of a setting."""
@@ -192,6 +185,12 @@ _COLOURS = {
 
 def _draw(table: pd.DataFrame) -> Spec:
     first, second = table.columns[1:3]
+    words = {aim.noun: aim.form for aim in OBJECTIVES.values()}
+
+    def hover(row: Raw) -> str:
+        sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
+        return f"{label(str(row['setting']), 80)}<br>{sizes}"
+
     best = table[table["front"]].sort_values(first)
     dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
     drawn = [
@@ -201,25 +200,16 @@ def _draw(table: pd.DataFrame) -> Spec:
     ]
     for kind, colour in _COLOURS.items():
         if len(group := table[table["standing"] == kind]):
-            hover = {
-                "hovertext": [_hover(row, first, second) for row in rows(group)],
-                "hoverinfo": "text",
-            }
+            tips = {"hovertext": [*map(hover, rows(group))], "hoverinfo": "text"}
             marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
             labels = {"name": kind, "customdata": group["point"].tolist()}
-            drawn.append(points(group[first], group[second], marker=marker, **labels, **hover))
+            drawn.append(points(group[first], group[second], marker=marker, **labels, **tips))
     axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     return {
         "data": drawn,
         "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34}),
     }
-
-
-def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
-    words = {aim.noun: aim.form for aim in OBJECTIVES.values()}
-    sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
-    return f"{label(str(row['setting']), 80)}<br>{sizes}"
 
 
 #: Draw every setting that was tried by two objectives, those that no other beats joined by a line.

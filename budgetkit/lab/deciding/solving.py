@@ -29,12 +29,12 @@ from budgetkit.inputs import (
     AnyCounter,
     AnyModel,
     AnyTrace,
+    Setup,
     preset_of,
     setup_of,
     trace_of,
     traces_of,
 )
-from budgetkit.inputs.budgets import Setup
 from budgetkit.lab.deciding.conditions import (
     Condition,
     PlannedDemand,
@@ -195,9 +195,9 @@ def solve(
     value, step = search.size(nothing_cut() if lacking else condition, near, far)
     binds = ""
     if lacking:
-        seen = (
-            f"; the {ends} {line} that cuts none of these is {value:,}" if value is not None else ""
-        )
+        seen = ""
+        if value is not None:
+            seen = f"; the {ends} {line} that cuts none of these is {value:,}"
         binds = f"{lacking}{seen}."
         value = None
     elif value is None:
@@ -289,9 +289,8 @@ class LineSearch:
         step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
         for place, size in enumerate(ordered):
             if holds(size):
-                return (
-                    size if place == 0 else nearest_value(holds, ordered[place - 1], size)
-                ), step
+                nearest = nearest_value(holds, ordered[place - 1], size) if place else size
+                return nearest, step
         return None, step
 
     def binds(self, far: int) -> str:
@@ -362,21 +361,20 @@ def solve_models(
             trace.demand(count, roles=budget.roles or DEFAULT_ROLES) for trace in traces_of(traces)
         ]
         solution = solve(demands, budget, line, so_that, **options)
+        value = solution.value
+        is_within = value is not None and (line != "window" or value <= facts.window)
         rows.append(
             {
                 "model": facts.name,
                 "window": facts.window,
-                "value": pd.NA if solution.value is None else solution.value,
-                "is_within": solution.value is not None
-                and (line != "window" or solution.value <= facts.window),
+                "value": pd.NA if value is None else value,
+                "is_within": is_within,
                 "exact": count.exact,
                 "basis": basis_of(count),
                 "sentence": str(solution),
             }
         )
-    if rows:
-        return pd.DataFrame(rows).astype({"value": "Int64"})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"value": "Int64"} if rows else {})
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
@@ -396,9 +394,8 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     frames = [_frame(demand, setup) for demand in several]
     if not frames:
         raise ValueError("No demands. Pass at least one.")
-    return (
-        pd.concat(frames, keys=range(len(frames)), names=["conversation"]).fillna(0).astype("int64")
-    )
+    together = pd.concat(frames, keys=range(len(frames)), names=["conversation"])
+    return together.fillna(0).astype("int64")
 
 
 def _opened(demands: Any) -> Any:

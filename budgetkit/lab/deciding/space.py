@@ -20,12 +20,12 @@ from budgetkit.lab.deciding.answers import (
     reserve_of_answers,
 )
 from budgetkit.lab.deciding.objectives import Objective
-from budgetkit.message import Data
+from budgetkit.message import Data, Raw
 from budgetkit.plan import with_undeclared
 from budgetkit.pruning import OldestFirst, Policy, policy_of
 from budgetkit.trace import Trace
 
-Setting = Mapping[str, Any]  # the name of a value, by line
+Setting = Raw  # the name of a value, by line
 Values = Mapping[
     str, Mapping[Any, Any]
 ]  # the values of a line by the names that a table gives them
@@ -97,6 +97,11 @@ def candidates(
         for line, of_line in sizes.items()
         if of_line and line not in locked
     }
+
+
+def setting_text(setting: Setting) -> str:
+    """Write a setting in one line: "output 500, history 2,000"."""
+    return ", ".join(f"{line} {value}" for line, value in setting.items())
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:

@@ -37,6 +37,7 @@ from budgetkit.lab.deciding.space import (
     SearchSpace,
     Setting,
     candidates,
+    setting_text,
     settings_to_try,
     values_of,
 )
@@ -315,7 +316,7 @@ class TuningResult:
         if other != self.row:
             setting = self.space.present() if other is None else self.settings[other]
             notices.append(
-                f"The other half chooses {_values(setting)}; the gain is of both choices."
+                f"The other half chooses {setting_text(setting)}; the gain is of both choices."
             )
         tried = [s for s, reason in zip(self.settings, self.reasons, strict=True) if not reason]
         return notices + self.space.corner(self.candidate, tried, self.aims[self.objective])
@@ -330,19 +331,15 @@ class TuningResult:
         return self.chosen.sentence(what, aim, aside)
 
     def __str__(self) -> str:
-        sentences = [self.verdict(), f"The setting: {_values(self.best)}."]
+        sentences = [self.verdict(), f"The setting: {setting_text(self.best)}."]
         if self.best != self.candidate:
             sentences.append(
-                f"The present one stays; the best candidate: {_values(self.candidate)}."
+                f"The present one stays; the best candidate: {setting_text(self.candidate)}."
             )
         sentences += self.notices
         if self.tried < self.of:
             sentences.append(f"{self.tried:,} of {self.of:,} settings were tried, {self.search}.")
         return " ".join(sentences)
-
-
-def _values(setting: Setting) -> str:
-    return ", ".join(f"{line} {value}" for line, value in setting.items())
 
 
 def tune(
@@ -435,14 +432,18 @@ def tune(
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, options.get("counter"), policy)
     budget = budget_of(budget, model, window)
-    options |= {
-        name: value for name, value in (("model", model), ("counter", counter)) if value is not None
-    }
+    named = {"model": model, "counter": counter}
+    options |= {name: value for name, value in named.items() if value is not None}
     check_choice("summaries", summaries, ("lost", "kept"))
     check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
-    options = {"prices": _needed_prices(next(iter(objectives)), prices), **options}
+    paid = prices_of(prices)
+    if next(iter(objectives)) == "cost" and (paid is None or paid.input is None):
+        raise ValueError(
+            "Missing prices for the objective 'cost'. Pass prices='gpt-4o' or another model's name."
+        )
+    options = {"prices": paid, **options}
     parts = split(len(traces), seed)
 
     # What may change, and what the answers need whatever changes.
@@ -552,13 +553,3 @@ def split(many: int, seed: int) -> tuple[list[int], list[int]]:
     Random(seed).shuffle(order)
     half = round(many / 2)
     return sorted(order[half:]), sorted(order[:half])
-
-
-def _needed_prices(objective: str, prices_or_model: Prices | str | None) -> Prices | None:
-    """Return prices that include the price of input."""
-    prices = prices_of(prices_or_model)
-    if objective == "cost" and (prices is None or prices.input is None):
-        raise ValueError(
-            "Missing prices for the objective 'cost'. Pass prices='gpt-4o' or another model's name."
-        )
-    return prices

@@ -1,8 +1,8 @@
 """The explorers: settings, and one view that draws their controls and what follows from them.
 
 `stage.py` and `base.py` are shared by all, the page is in `view/`. Each explorer is a `Kind`, a table of functions of
-its stage, in a folder with files of the same names: `settings.py`, `commands.py` (changes of the settings),
-`results.py` (what follows), `charts.py`, `notices.py` (sentences), `controls.py` (the panel) and `explorer.py`.
+its stage, in a folder with files of the same names: `results.py` (what follows from the settings), `charts.py`,
+`notices.py` (sentences, and the set-up as text), `controls.py` (the panel, and its commands) and `explorer.py`.
 """
 
 from budgetkit.files import extra

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
@@ -22,8 +22,9 @@ from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments
 from budgetkit.lab.explorers.report import Still, page, picture, saved_settings
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Command, Data, F, Kind, S, Stage
+from budgetkit.lab.explorers.stage import Command, F, Kind, S, Stage
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
+from budgetkit.message import Data
 
 
 class Explorer(Generic[S, F]):
@@ -211,7 +212,10 @@ class Explorer(Generic[S, F]):
     ) -> None:
         """Run a command; if it fails, change nothing and say why beside the box it came from."""
         with self._reporting_problems(ack, beside):
-            command = self._find_command(kind)
+            commands: Mapping[str, Command] = {**self.kind.commands, "reset": self._reset}
+            if kind not in commands:
+                raise LookupError(unknown_name("command", kind, commands))
+            command = commands[kind]
             named = arguments(kind, command, values if sent is None else sent, self.reach)
             settings = command(self.stage, **named)
             step = self._gesture.step(merge)
@@ -230,17 +234,7 @@ class Explorer(Generic[S, F]):
             try:
                 yield
             except Exception as problem:
-                self._show_notice({**refusal(problem), "beside": beside}, ack)
-
-    def _show_notice(self, notice: Data, ack: str = "") -> None:
-        self._send_state(self._page_state(notice), ack)
-
-    def _find_command(self, kind: str) -> Command:
-        commands: Data = {**self.kind.commands, "reset": self._reset}
-        if kind not in commands:
-            raise LookupError(unknown_name("command", kind, commands))
-        command: Command = commands[kind]
-        return command
+                self._send_state(self._page_state({**refusal(problem), "beside": beside}), ack)
 
     def _reset(self, stage: Stage[S, F]) -> S:
         first: S = stage.settings.as_at(self._start)
@@ -378,15 +372,11 @@ class Explorer(Generic[S, F]):
         first, changed = json.loads(kept)
         if first != json.loads(json.dumps(self._values, default=list)):
             return  # the cell was edited
-        for key, value in [
-            *changed.items(),
-            *changed.items(),
-        ]:  # a control may set another one after it
+        for key, value in [*changed.items()] * 2:  # a control may set another one after it
             if key in self.panel.controls and self.panel.values[key] != value:
                 self._set(key, value)
-        self._send_state(
-            self._page_state()
-        )  # what can be had no more, as a file that was dropped, is left out
+        # What can be had no more, as a file that was dropped, is left out.
+        self._send_state(self._page_state())
 
     def _display_(self) -> View:
         """Show the explorer in marimo."""

@@ -15,20 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.budget.commands import BUDGET_CHANGES
+from budgetkit.budget import brief
+from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
+from budgetkit.lab.explorers.budget.notices import sentence
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf
 from budgetkit.lab.explorers.stage import AnyStage, Command
+from budgetkit.message import Data
 from budgetkit.requests.reading.formats import format_table as format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
 from budgetkit.trace.tables import UnknownColumns
 
-Data = dict[str, Any]
 MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
 WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",
@@ -51,10 +52,13 @@ def door(stage: AnyStage) -> Data:
     traces = library.conversations(trace)
     facts = library.once(("intake", trace, conversation), lambda: intake(traces, conversation))
     listed = [
-        {"value": place, "label": f"{place + 1:,}: {title}"}
-        for place, title in enumerate(facts.titles[:MOST_LISTED])
+        {"value": number, "label": f"{number + 1:,}: {title}"}
+        for number, title in enumerate(facts.titles[:MOST_LISTED])
     ]
     is_whole = 1 < len(facts.titles) <= MOST_LISTED
+    place = ""
+    if len(facts.titles) > 1:
+        place = f"conversation {conversation + 1:,} of {len(facts.titles):,}"
     return {
         "text": "",
         "short": "",
@@ -63,12 +67,10 @@ def door(stage: AnyStage) -> Data:
             "sentences": [*facts.sentences],
             "format": facts.format,
             "messages": facts.messages,
-            "many": ""
-            if len(facts.titles) == 1
-            else f"conversation {conversation + 1:,} of {len(facts.titles):,}",
+            "many": place,
             "conversations": listed if is_whole else [],
             "conversation": conversation,
-            "notes": [_sentence(note) for note in facts.notes],
+            "notes": [sentence(note) for note in facts.notes],
             "model": _model(facts.model, budget.model),
         },
     }
@@ -100,9 +102,8 @@ def _columns(library: Library) -> Data:
         # a guess by the name; the rest is left to the hand
         usual = (*format_table("columns")[name], *_HINTS[name])
         free = [column for column in undecided.columns if column not in taken]
-        guess = next(
-            (column for column in free if any(word in column.lower() for word in usual)), ""
-        )
+        likely = [column for column in free if any(word in column.lower() for word in usual)]
+        guess = next(iter(likely), "")
         taken.add(guess)
         choices.append({"name": name, "label": label, "guess": guess})
     return {
@@ -111,10 +112,6 @@ def _columns(library: Library) -> Data:
         "choices": choices,
         "none": "none: all rows are one",
     }
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 def of_budget(command: Command) -> Command:
@@ -163,7 +160,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
     """Read the pending table by its role, content and conversation columns."""
     if role == content:
         raise ValueError(
-            f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another"
+            f"Column {brief(role)} is chosen twice. Choose one for the speaker and another for the text."
         )
     columns = {"role": role, "content": content}
     if conversation:
@@ -179,14 +176,14 @@ def choose_conversation(stage: AnyStage, number: int) -> Any:
 
 
 #: Commands of every explorer; undo, redo and reset belong to `Explorer`.
-SHARED: Final[Mapping[str, Command]] = {
+SHARED: Mapping[str, Command] = {
     **{name: of_budget(change) for name, change in BUDGET_CHANGES.items()},
     "path": open_path,
     "file": take_file,
     "columns": choose_columns,
 }
 #: What explorers of conversations know beside it.
-OF_CONVERSATIONS: Final[Mapping[str, Command]] = {
+OF_CONVERSATIONS: Mapping[str, Command] = {
     **SHARED,
     "trace": choose,
     "conversation": choose_conversation,

@@ -10,22 +10,22 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import quoted
-from budgetkit.counters import Counter
+from budgetkit.budget import Budget, quoted
+from budgetkit.lab.deciding import sensitivity, tune
 from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
-from budgetkit.lab.deciding.space import Values, candidates, sizes_of
-from budgetkit.lab.deciding.tuning import sensitivity, tune
-from budgetkit.lab.explorers.budget.commands import move_line, set_amount
+from budgetkit.lab.deciding.space import Values, candidates, setting_text, sizes_of
+from budgetkit.lab.explorers.budget.controls import move_line, set_amount
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
+from budgetkit.lab.explorers.conversation.controls import choose_main
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.folds import (
     Content,
@@ -38,15 +38,15 @@ from budgetkit.lab.explorers.folds import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.lab.replay import Prices, prices
+from budgetkit.message import Data, Raw
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
-from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import Trace
 
-Data = dict[str, Any]
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
@@ -60,19 +60,28 @@ class Case:
     """Inputs of a tuning run, which do not change with the explorer."""
 
     library: Library
-    source: str
     base: BudgetSettings
     model: Model
-    traces: Sequence[Trace]
     budget: Budget
-    count: Counter
-    roles: Mapping[str, str]
     policy: Policy
     policies: Mapping[str, Policy]
     prices: Prices | None
-    deficit: str
-    locked: frozenset[str]
-    options: Mapping[str, Any]
+    options: Raw
+
+    @property
+    def source(self) -> str:
+        """The file of the conversations, as the library lists it."""
+        return str(self.base.trace)
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The conversations to tune on."""
+        return self.library.conversations(self.source)
+
+    @property
+    def deficit(self) -> str:
+        """How the budget to start from treats claims beyond the window."""
+        return self.base.base(self.model).deficit
 
 
 @dataclass
@@ -110,10 +119,7 @@ class DecideFold(Content):
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the parts of the panel: choices, progress and result."""
         base = stage.settings.budget_settings
-        if base.trace is None:
-            many = 0
-        else:
-            many = len(stage.library.conversations(base.trace))
+        many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
             sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
             return [
@@ -197,9 +203,8 @@ class DecideFold(Content):
         for base in (case.base, replace(case.base, preset=PLAIN, own=None, lines={}, locks={})):
             window = self._telling_window(case, base)
             if window is not None:
-                if base.preset == case.base.preset:
-                    preset = ""
-                else:
+                preset = ""
+                if base.preset != case.base.preset:
                     preset = f" and take the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [
@@ -223,10 +228,8 @@ class DecideFold(Content):
 
     def _begin(self, case: Case, objective: str) -> None:
         run = TuningRun()
-        aim = objective, float(self._risk)
-        run.thread = threading.Thread(
-            target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning"
-        )
+        work = partial(self._work, run, case, objective, float(self._risk))
+        run.thread = threading.Thread(target=work, daemon=True, name="budgetkit tuning")
         self._run = run
         self._row = None
         run.thread.start()
@@ -238,9 +241,8 @@ class DecideFold(Content):
             )
         except Stopped:
             run.problem = "Stopped; nothing was chosen."
-        except (
-            Exception
-        ) as problem:  # whatever it is: a run that died in silence would run for ever in the page
+        # whatever it is: a run that died in silence would run for ever in the page
+        except Exception as problem:
             run.problem = refusal(problem)["text"]
         self._again()
 
@@ -260,7 +262,6 @@ class DecideFold(Content):
             lines = _lines(sizes_of(decided.values, decided.setting(row)))
             budget = replace(budget, deficit="signed").assign(**lines)
         budget = kept_deficit(budget, decided.deficit)
-        named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
         table = front.table(decided, row)
         figure = figure_part(
             "front",
@@ -272,7 +273,7 @@ class DecideFold(Content):
             "point",
         )
         matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
-        setting: Data = {"key": "set", "text": named, "note": matters}
+        setting: Data = {"key": "set", "text": setting_text(decided.setting(row)), "note": matters}
         if row != PRESENT:
             setting["button"] = button("Set the sliders", {"point": row})
         return [
@@ -291,9 +292,17 @@ def decide(
     case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
-    objectives = (objective, _second(case, objective))
+    # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
+    costs = case.prices is not None and case.prices.input is not None
+    if objective == "cost" and not costs:
+        raise ValueError("The price of this model is not known. Choose another objective.")
+    second = "evidence"
+    if objective == "evidence":
+        second = "cost" if costs else "cut"
+    objectives = (objective, second)
     tell("Counting answers", 0.0)
-    lines = candidates(case.budget, case.traces, case.count, risk, case.locked)
+    count = case.options["counter"]
+    lines = candidates(case.budget, case.traces, count, risk, case.base.locks)
     policies = {"policy": dict(case.policies)} if case.policies else {}
     values: Values = {**lines, **policies}
     options = {"policy": case.policy, "prices": case.prices, **case.options}
@@ -310,8 +319,8 @@ def decide(
     moved = matter(moves)
     if not moved:
         raise ValueError(
-            f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective].noun} of these "
-            "conversations; choose another objective, a smaller window, or unlock a line"
+            f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
+            "another objective or a smaller window, or unlock a line."
         )
     vary = {line: values[line] for line in values if line in moved}
     progress_of = progress("Settings together", 0.4, 1.0)
@@ -327,69 +336,40 @@ def decide(
         **options,
     )
     answers = [
-        int(answer) for lengths in recorded_lengths(case.traces, case.count) for answer in lengths
+        int(answer) for lengths in recorded_lengths(case.traces, count) for answer in lengths
     ]
     return TuningReport(
         case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers
     )
 
 
-def _second(case: Case, objective: str) -> str:
-    """Return the second objective: "evidence", or "cost" or "cut" beside it.
-
-    The cost needs known prices.
-    """
-    costs = case.prices is not None and case.prices.input is not None
-    if objective == "cost" and not costs:
-        raise ValueError(
-            "the price of this model is not known, so no setting is cheaper; choose another objective"
-        )
-    if objective != "evidence":
-        return "evidence"
-    if costs:
-        return "cost"
-    return "cut"
-
-
 def case_of(stage: AnyStage) -> Case:
     """Return an explorer's current state as a case to tune."""
     results = stage.results
     base = stage.settings.budget_settings
-    traces = stage.library.conversations(str(base.trace))
     if isinstance(stage.settings, ConversationSettings):
         bare: BudgetResults = results.budget_results
         run = results.run
         options = {name: value for name, value in run.options.items() if name != "prices"}
         budget = run.budget
-        counter = run.counter
-        roles = run.roles
         money = run.prices
         policy = results.policies[results.main]
         policies = dict(results.policies)
     else:
         bare = results
         budget = bare.plan.budget
-        counter = bare.counter
-        roles = budget.roles or {}
-        options = {"counter": counter, "framing": framing_for(bare.model)}
+        options = {"counter": bare.counter, "framing": framing_for(bare.model)}
         money = prices(bare.model.name)
         policy = OldestFirst()
         policies = {}
-    deficit = base.base(bare.model).deficit
     return Case(
         library=stage.library,
-        source=str(base.trace),
         base=base,
         model=bare.model,
-        traces=traces,
-        budget=kept_deficit(budget, deficit),
-        count=counter,
-        roles=roles,
+        budget=kept_deficit(budget, base.base(bare.model).deficit),
         policy=policy,
         policies=policies if len(policies) > 1 else {},
         prices=money,
-        deficit=deficit,
-        locked=frozenset(base.locks),
         options=options,
     )
 
@@ -399,8 +379,8 @@ def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFram
     return FileRequests(
         library=case.library,
         name=case.source,
-        roles=roles or case.roles,
-        counter=case.count,
+        roles=roles or case.options.get("roles", case.budget.roles) or {},
+        counter=case.options["counter"],
         framing=case.options["framing"],
     ).demands()
 
@@ -408,24 +388,17 @@ def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFram
 def cut_tokens(case: Case, budget: Budget) -> int:
     """Return how many tokens of all requests a budget cuts."""
     signed = replace(budget, deficit="signed", undeclared="pool")
-    if budget.name == case.budget.name:
-        roles = case.roles
-    else:
-        roles = budget.roles
+    roles = None if budget.name == case.budget.name else budget.roles
     columns = RequestBatch(demand_of(case, roles)).columns(signed)
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 
-def with_setting(stage: AnyStage, setting: Mapping[str, Any]) -> Any:
+def with_setting(stage: AnyStage, setting: Raw) -> Any:
     """Return the explorer's settings with all lines of a row of the table."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)
-        if name in stage.settings.chosen:
-            chosen = stage.settings.chosen
-        else:
-            chosen = (*stage.settings.chosen, name)
-        return replace(stage.settings, budget_settings=base, main=name, chosen=chosen)
+        return replace(choose_main(stage, name), budget_settings=base)
     for line, tokens in _lines(setting).items():
         budget = stage.settings.budget(stage.results.model)
         results = replace(stage.results, plan=replace(stage.results.plan, budget=budget))
@@ -435,5 +408,5 @@ def with_setting(stage: AnyStage, setting: Mapping[str, Any]) -> Any:
     return stage.settings
 
 
-def _lines(setting: Mapping[str, Any]) -> dict[str, Any]:
+def _lines(setting: Raw) -> Data:
     return {line: tokens for line, tokens in setting.items() if line != "policy"}

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import brief
 from budgetkit.lab.figures.question import Columns, Question, frame_of
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 # RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
 FORESEEN = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 
@@ -71,12 +71,12 @@ def figure(title: str, note: str, spec: Data, table: Data | None, click: str | N
 
 def listed(table: pd.DataFrame) -> Data:
     """Return a table as text, cell by cell."""
-    numbers = [
-        bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes
-    ]
     columns = [
-        {"name": str(name).replace("_", " "), "number": number}
-        for name, number in zip(table.columns, numbers, strict=True)
+        {
+            "name": str(name).replace("_", " "),
+            "number": bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_),
+        }
+        for name, kind in table.dtypes.items()
     ]
     rows = [[_written(value) for value in row] for row in table.itertuples(index=False)]
     return {"columns": columns, "rows": rows}
@@ -99,10 +99,9 @@ def refusal(problem: Exception) -> Data:
 
     An unforeseen one comes with its location, for a bug report.
     """
+    sentence = str(problem)
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
-        sentence = problem.args[0]
-    else:
-        sentence = str(problem)
+        sentence = problem.args[0]  # KeyError quotes its own
     if not isinstance(problem, FORESEEN):
         *_, place = [
             ("?", 0),
@@ -110,13 +109,13 @@ def refusal(problem: Exception) -> Data:
         ]
         sentence = (
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
-            f"{brief(sentence)}; what was set before still holds; please report this sentence, and what you did"
+            f"{brief(sentence)}. The settings are as before. Please report this sentence, and what you did."
         )
     text = sentence or type(problem).__name__
     return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fold:
     """A panel's title and its home.
 
@@ -158,7 +157,7 @@ class Folds:
         self._again = again
         self._made: dict[str, Content] = {}
         self._parts: dict[str, list[Data]] = {}
-        self._of: dict[str, Any] = {}
+        self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
         """Return all folds; the open ones with their parts, and whether these are of other settings."""
@@ -177,7 +176,16 @@ class Folds:
         """Work out the open folds whose parts were made for other settings."""
         for name in self._known:
             if name in opened and self._of.get(name) is not stage.settings:
-                self._parts[name] = self._compute(name, stage)
+                try:
+                    self._parts[name] = self._content(name).parts(stage)
+                except (
+                    ValueError,
+                    LookupError,
+                    TypeError,
+                    ImportError,
+                    ArithmeticError,
+                ) as problem:
+                    self._parts[name] = [text(refusal(problem)["text"], "error")]
                 self._of[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
@@ -206,12 +214,6 @@ class Folds:
     def forget(self, name: str) -> None:
         """Forget a fold's parts, so that `refresh` makes them again."""
         self._of.pop(name, None)
-
-    def _compute(self, name: str, stage: Any) -> list[Data]:
-        try:
-            return self._content(name).parts(stage)
-        except (ValueError, LookupError, TypeError, ImportError, ArithmeticError) as problem:
-            return [text(refusal(problem)["text"], "error")]
 
     def _content(self, name: str) -> Content:
         if name not in self._known:

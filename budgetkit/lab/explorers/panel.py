@@ -7,18 +7,16 @@ with the same keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Share, brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import read_toml
-
-Data = dict[str, Any]
+from budgetkit.message import Data
 
 
 @cache
@@ -47,50 +45,13 @@ def explained(tip: str, word: str) -> str:
     return f"{tip.rstrip('.')}. {meaning(word)}"
 
 
-TIPS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Model": "Which model it is for: its window, its tokenizer and its prices. Type a part of its name",
-        "Preset": "A budget to start from; it sets all lines below",
-        "Window": "How many tokens the model takes in at once",
-        "Plan with": "What counts the tokens of the plan; empty for the model's own tokenizer",
-        "Compare with": "The quick count whose error is shown; it never changes the plan",
-        "From": "Where the messages come from: a shipped conversation, or one that was opened",
-        "File": "The path of a conversation on this machine, read when you press Enter",
-        "Which": "Which conversation of the file, by a part of its title",
-        "Turn": "The turn that is planned; each begins with what the user says",
-        "Request": "The request that is shown, as the model got it",
-        "A request for": "Whether the model is asked once a turn, or once for each of its answers and tool calls",
-        "Rules compared": "Which rules stand side by side; press a name to see that rule in detail",
-        "If it won't fit": "What happens when what must stay is larger than its room",
-        "Rules": "How the provider's prompt cache works: what is cached, from which size, at what price",
-        "Lifetime": "How long the cache is kept after its last use",
-        "Prices of": "The day whose prices are taken, as YYYY-MM-DD; empty for today",
-        "Turns ahead": "How many turns the forecast looks ahead",
-        "Cheap counter": "The quick count whose error is measured",
-        "Exact encoding": "The tokenizer that is right; empty for the model's own",
-        "Texts": "The texts on which both are compared",
-        "Path": "A folder, a file or a pattern such as **/*.md on this machine",
-        "Kind of text": "The kind of the texts at hand: what is looked at, and what the buffer is for",
-        "Classes": "Kinds of text that are looked at; several with Ctrl",
-        "Prunes": "Whether the calls and results of the turn that is being answered can be pruned",
-        "of": "Unit of the floor",
-        "Cut to": "Whether documents are compared whole, or in pieces of about that length",
-        "Shortest": "The shortest documents that are looked at, in characters",
-        "Longest": "The longest documents that are looked at, in characters",
-        "Risk, %": "How many windows of a hundred may overflow",
-        "A window has": "Whether one window mixes all kinds of text, or holds one kind",
-        "Document": "The text that is shown below, token by token",
-    }
-)
-
-
-_DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
-_NUMBER: Final = re.compile(
+_DIGITS = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
+_NUMBER = re.compile(
     rf"(?P<sign>[-+\u2212]?)\s*+(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
     re.IGNORECASE | re.ASCII,
 )
-_UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
-WAYS: Final = "type digits, such as 12,000, 1e5, 100k or 1.05M"
+_UNITS = {"k": 1_000, "m": 1_000_000}
+WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
@@ -105,13 +66,11 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     if results is None or not (results["digits"] or results["fraction"]):
         raise ValueError(f"{brief(text.strip())} is no number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
-    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int(
-        (results["power"] or "e0")[1:]
-    )
-    is_percent = results["unit"] == "%"
-    unit = results["unit"].lower().replace("%", "")
-    size = number * _UNITS[unit]
-    return (-size if results["sign"] in ("-", "\u2212") else size), is_percent
+    power = int((results["power"] or "e0")[1:])
+    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** power
+    unit = results["unit"].lower()
+    number *= _UNITS.get(unit, 1)
+    return (-number if results["sign"] in ("-", "\u2212") else number), unit == "%"
 
 
 def whole_number(text: str, whole: int | None = None) -> int:
@@ -129,17 +88,14 @@ def whole_number(text: str, whole: int | None = None) -> int:
                 f"{brief(text.strip())} is a share, and there is nothing here to take it of"
             )
         return int(number * whole // 100)
-    if number != int(number) or (number == int(number) and _is_ambiguous(text)):
+    # A point could stand for thousands, as in 12.000.
+    is_ambiguous = "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
+    if number != int(number) or is_ambiguous:
         raise ValueError(f"{brief(text.strip())} is not a whole number")
     return int(number)
 
 
-def _is_ambiguous(text: str) -> bool:
-    """Tell whether a point could stand for thousands, as in 12.000."""
-    return "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Number:
     """A number as people type it; anything else is refused in words, and the present number stays.
 
@@ -176,14 +132,18 @@ class Number:
         try:
             amount = self._amount(value)
         except ValueError as problem:
-            raise ValueError(f"{str(problem).removesuffix('.')}; {stays}; {WAYS}.") from None
+            raise ValueError(f"{str(problem).removesuffix('.')}, so {stays}. {WAYS}.") from None
         size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
         if self.least <= size <= self.most:
             return amount if self.per == 1 else size / self.per
-        limit, end = (self.most, "most") if size > self.most else (self.least, "least")
-        empty = ", and an empty box is no cap" if self.may_be_empty and size > self.most else ""
-        reach = f"{written(limit)} is the {end} that can be here{empty}"
-        raise ValueError(f"{written(size)} was typed; {reach}; {stays}.")
+        if size < self.least:
+            raise ValueError(
+                f"{written(size)} is too small, so {stays}. Type at least {written(self.least)}."
+            )
+        empty = ", or nothing for no cap" if self.may_be_empty else ""
+        raise ValueError(
+            f"{written(size)} is too large, so {stays}. Type at most {written(self.most)}{empty}."
+        )
 
     def _amount(self, value: Any) -> Any:
         if isinstance(value, int | float):
@@ -212,12 +172,7 @@ def written(number: float | None) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
 
 
-def unchanged(value: Any) -> Any:
-    """Return a value as it is."""
-    return value
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Input:
     """The command that an input sends, the name that its value has there, and how that is read."""
 
@@ -231,7 +186,9 @@ class Input:
         return {**self.values, self.name: self.read(value)}
 
 
-def command(kind: str, name: str, read: Callable[[Any], Any] = unchanged, **values: Any) -> Input:
+def command(
+    kind: str, name: str, read: Callable[[Any], Any] = lambda value: value, **values: Any
+) -> Input:
     """Return an input that sends a command.
 
     Examples
@@ -268,9 +225,7 @@ class Panel:
 
     def __getitem__(self, key: str) -> Input:
         if key not in self.inputs:
-            raise LookupError(
-                f"Unknown control {brief(key)}. Choose one of: {quoted(self.inputs)}."
-            )
+            raise LookupError(unknown_name("control", key, self.inputs))
         return self.inputs[key]
 
     @property
@@ -305,7 +260,8 @@ class Panel:
     def add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
         """Add a control of any kind that the page knows."""
         self.inputs[key] = command
-        control = {"is": kind, "key": key, "label": label, "tip": TIPS.get(label, label), **drawn}
+        tip = read_toml("glossary.toml")["tips"].get(label, label)
+        control = {"is": kind, "key": key, "label": label, "tip": tip, **drawn}
         self._groups[-1]["controls"].append(control)
 
     def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -26,10 +26,11 @@ from pydantic import (
     create_model,
 )
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
+from budgetkit.message import Data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reach:
     """The files that may be opened by path.
 
@@ -47,7 +48,7 @@ class Reach:
     True
     >>> Reach().file("may.jsonl")
     Traceback (most recent call last):
-    PermissionError: the file may.jsonl was asked for; here no file is opened by its path; send it with the button
+    PermissionError: Cannot open may.jsonl: no path is opened here. Send the file with the button.
     """
 
     root: Path | None = None
@@ -70,13 +71,13 @@ class Reach:
         PermissionError
             If it leads outside.
         """
-        asked = f"the file {one_line(path)} was asked for"
+        problem = f"Cannot open {one_line(path)}"
         if self.root is None:
             raise PermissionError(
-                f"{asked}; here no file is opened by its path; send it with the button"
+                f"{problem}: no path is opened here. Send the file with the button."
             )
         if "\0" in path:
-            raise PermissionError(f"{asked}; no file has such a name; name one that is there")
+            raise PermissionError(f"{problem}: no file has such a name. Check the path.")
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
@@ -84,7 +85,7 @@ class Reach:
             not opened.resolve().is_relative_to(root) for opened in _opened(place)
         ):
             raise PermissionError(
-                f"{asked}; here only {one_line(str(root))} and what lies in it is opened; name that"
+                f"{problem}: only files of {one_line(str(root))} are opened here. Choose one of them."
             )
         return str(place)
 
@@ -94,8 +95,8 @@ class Reach:
         # only files of these libraries
         if ".json" in name or "(tokenizer " in name:
             raise PermissionError(
-                f"the counter {brief(name)} is a file; here no tokenizer is opened by its path; "
-                "choose a counter by its name"
+                f"Cannot open the counter {brief(name)}: no tokenizer is opened by its path here. "
+                "Choose a counter by its name."
             )
         return name
 
@@ -124,13 +125,13 @@ def _counter(name: str, info: ValidationInfo) -> str:
 FilePath = Annotated[str, AfterValidator(_path)]
 CounterName = Annotated[str, AfterValidator(_counter)]
 #: Parameters that the explorer fills in.
-_OWN: Final = ("self", "stage")
-_STRICT: Final = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
+_OWN = ("self", "stage")
+_STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 def arguments(
     kind: str, command: Callable[..., Any], values: Mapping[str, Any], reach: Reach | None
-) -> dict[str, Any]:
+) -> Data:
     """Return the arguments of a command, checked against its annotations.
 
     Raises
@@ -155,7 +156,7 @@ def arguments(
 def _model(command: Callable[..., Any]) -> type[BaseModel]:
     """Return the arguments that a command declares as a schema."""
     hints = get_type_hints(command, include_extras=True)
-    fields: dict[str, Any] = {
+    fields: Data = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         for name, parameter in signature(command).parameters.items()
         if name not in _OWN

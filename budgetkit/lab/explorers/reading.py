@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
@@ -12,12 +12,11 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.message import RESULT_ROLES, Data, Message
 from budgetkit.models import today
 from budgetkit.plan.advice import CODES, findings
 from budgetkit.requests import count_request, framing_for
 
-Data = dict[str, Any]
 MOST_BARS = 14  # of messages; the table has them all
 
 
@@ -31,10 +30,10 @@ class BilledFold(Content):
         if stage.results.trace is None:
             return [text("Open a conversation: sizes that are typed in are no request.")]
         model, messages, left = self.sent(stage)
-        body = {"model": model, "messages": [dict(message.raw) for message in messages]}
-        counted = count_request(
-            body | ({"tools": [*stage.results.trace.tools]} if stage.results.trace.tools else {})
-        )
+        body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
+        if stage.results.trace.tools:
+            body["tools"] = [*stage.results.trace.tools]
+        counted = count_request(body)
         table = figures.ledger.table(counted)
         low, high = counted.interval
         if counted.exact:
@@ -44,10 +43,7 @@ class BilledFold(Content):
         else:
             between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
-        if missing:
-            more = f" Not in it: {', '.join(missing)}."
-        else:
-            more = ""
+        more = f" Not in it: {', '.join(missing)}." if missing else ""
         note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
@@ -83,21 +79,16 @@ class CheckFold(Content):
             return [
                 text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
             ]
-        rows = [
-            {
-                "key": f"{place} {problem.code}",
-                "text": str(problem),
-                "note": f"{PAGE}#{problem.code}",
-                "level": "cut",
-            }
-            for place, problem in enumerate(problems)
-        ]
+        rows = []
+        for place, problem in enumerate(problems):
+            key, note = f"{place} {problem.code}", f"{PAGE}#{problem.code}"
+            rows.append({"key": key, "text": str(problem), "note": note, "level": "cut"})
         return [{"is": "rows", "rows": rows}]
 
-    def case(self, stage: AnyStage) -> dict[str, Any]:
+    def case(self, stage: AnyStage) -> Data:
         """Return the inputs of the checks other than the budget."""
         results = stage.results
-        case: dict[str, Any] = {
+        case: Data = {
             "model": results.model,
             "demand": results.demand,
             "estimated_by": estimated_by(results.counter, results.model),
@@ -113,17 +104,14 @@ def schemas(trace: Any, count: Any, model: Any) -> int:
     return sum(item.tokens for item in counted.schemas)
 
 
-LONGEST: Final = 700  # characters of one message
-BESIDE_CUT: Final = 300  # characters on each side of a cut
+LONGEST = 700  # characters of one message
+BESIDE_CUT = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
     """Return the role of a message, with its name if it has one."""
     called = message.raw.get("name")
-    if message.role in RESULT_ROLES:
-        role = "tool result"
-    else:
-        role = message.role
+    role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 
@@ -151,11 +139,8 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
     """
     for marker in (*markers, ""):
         head, results, tail = after.partition(marker) if marker else (after, "", "")
-        fits = (
-            len(head) + len(tail) <= len(before)
-            and before.startswith(head)
-            and before.endswith(tail)
-        )
+        ends = before.startswith(head) and before.endswith(tail)
+        fits = ends and len(head) + len(tail) <= len(before)
         if fits and (results or not marker):
             return head, before[len(head) : len(before) - len(tail)], tail
     return after, "", ""
@@ -176,11 +161,10 @@ def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> 
     if not text:
         return
     more = {"struck": True} if struck else {}
-    long = len(text) > BESIDE_CUT * (from_start + from_end)
-    if not long:
+    left = len(text) - BESIDE_CUT * (from_start + from_end)
+    if left <= 0:
         yield {"text": replace_surrogates(text), **more}
         return
-    left = len(text) - BESIDE_CUT * (from_start + from_end)
     if from_start:
         yield {"text": replace_surrogates(text[:BESIDE_CUT]), **more}
     yield {"text": f" \u2026 {left:,} more characters \u2026 "}

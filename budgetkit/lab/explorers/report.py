@@ -11,30 +11,30 @@ import os
 import re
 import threading
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
+from budgetkit.lab.explorers.reading import words
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 
-Data = dict[str, Any]
-SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
-_NAMED: Final = 0.08  # of the bar
-_LEFT: Final = "text-align:left"
-_SMALL: Final = "font-size:12px;color:#767676"
+SETTLED = 0.7  # seconds without a change until the picture is published anew
+_NAMED = 0.08  # of the bar
+_LEFT = "text-align:left"
+_SMALL = "font-size:12px;color:#767676"
 #: Under the picture nothing stands but the explorer: without a kernel JupyterLab says there "model not found".
-_ALONE: Final = (
+_ALONE = (
     ".jp-OutputArea-child:has(.bk-still)+.jp-OutputArea-child:not(:has(.bk-explorer)){display:none}"
 )
-_SHOWN: Final[set[str]] = set()  # cells that have shown an explorer in this kernel
+_SHOWN: set[str] = set()  # cells that have shown an explorer in this kernel
 
 
 class Still:
@@ -128,28 +128,26 @@ def _kpis(kpis: list[Data]) -> Markup:
         )
         for kpi in kpis
     ]
-    if not cells:
-        return NOTHING
-    return element("table", element("tr", *cells))
+    return element("table", element("tr", *cells)) if cells else NOTHING
 
 
 def _bar(bar: Data | None) -> Markup:
     """Return the window as a row of coloured cells, each as wide as its share."""
-    if bar is None:
-        segments = []
-    else:
-        segments = [segment for segment in bar["segments"] if segment["tokens"] > 0]
+    segments = bar["segments"] if bar else []
+    segments = [segment for segment in segments if segment["tokens"] > 0]
     whole = sum(segment["tokens"] for segment in segments)
-    cells = [
-        element(
-            "td",
-            _named(segment, whole),
-            width=f"{max(1, round(100 * segment['tokens'] / whole))}%",
-            bgcolor=segment["color"],
-            style=f"background-color:{segment['color']};color:{_ink(segment)};text-align:left",
-        )
-        for segment in segments
-    ]
+    cells = []
+    for segment in segments:
+        color = segment["color"]
+        share = segment["tokens"] / whole
+        # A theme's own colour of letters is not known here, and a narrow segment has no room for its name.
+        ink = "#111111" if str(segment["ink"]).startswith("var") else segment["ink"]
+        name = NOTHING
+        if share >= _NAMED:
+            name = joined([str(segment["name"]), element("br"), str(segment["text"])])
+        style = f"background-color:{color};color:{ink};text-align:left"
+        width = f"{max(1, round(100 * share))}%"
+        cells.append(element("td", name, width=width, bgcolor=color, style=style))
     if not cells:
         return NOTHING
     return element("table", element("tr", *cells), width="100%", style="width:100%")
@@ -168,29 +166,17 @@ def strip_table(strip: Data | None) -> Markup:
     return joined([heading, element("table", *rows)])
 
 
-def _named(segment: Data, whole: int) -> Markup:
-    """Return the name and size written in a segment of the bar; nothing where it is too narrow."""
-    if segment["tokens"] < _NAMED * whole:
-        return NOTHING
-    return joined([str(segment["name"]), element("br"), str(segment["text"])])
-
-
-def _ink(segment: Data) -> str:
-    """Return the colour of its letters; a theme's own is not known here."""
-    return "#111111" if str(segment["ink"]).startswith("var") else str(segment["ink"])
-
-
-_FOLDER: Final = Path(__file__).parent / "view"
-LARGEST: Final = 1_900_000  # bytes of a page
+_FOLDER = Path(__file__).parent / "view"
+LARGEST = 1_900_000  # bytes of a page
 #: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
-_LEVELS: Final = ((1_000, 700), (300, 250), (100, 80), (20, 0))
+_LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
-_WITHOUT: Final = "Without scripts the figures stand still and the tables stay closed."
-_FOOT: Final = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
-_HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
+_WITHOUT = "Without scripts the figures stand still and the tables stay closed."
+_FOOT = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
+_HERE = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Lead:
     """The beginning of a report: its title, sentences and figures by name."""
 
@@ -210,14 +196,18 @@ def page(
     """Return a report: key figures, a slider over its requests, figures with their tables, and the set-up."""
     if lead is not None:
         title = lead.title
-    before, behind = _around(title, state, charts, text, lead=lead)
+    around = _around(title, state, charts, text, lead=lead)
     if lead is not None:
         charts = {**lead.charts, **charts}
-    for rows, longest in _LEVELS:
-        data = _data(state, charts, rows, _shortened(requests, longest))
-        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
-            return f"{before}{data}{behind}"
-    return f"{before}{_data(state, charts, 0, {})}{behind}"
+
+    def data(rows: int) -> Data:
+        """Return the first rows of each table, and how many it has."""
+        tables = {name: chart["table"] for name, chart in charts.items() if chart.get("table")}
+        for name, table in tables.items():
+            tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
+        return {"tables": tables, "bar": state.get("bar"), "strip": state.get("strip")}
+
+    return _fitted(around, data, requests)
 
 
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
@@ -226,22 +216,22 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     It holds messages only where they are given.
     """
     state: Data = {"status": {"text": "", "level": "none"}}
-    before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
-    for _, longest in _LEVELS:
-        shown_requests = _shortened(requests, longest)
-        data = _json({"requests": shown_requests, "tables": {}, "receipt": receipt})
-        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
-            return f"{before}{data}{behind}"
-    return f"{before}{_json({'requests': {}, 'tables': {}, 'receipt': receipt})}{behind}"
+    around = _around(title, state, {}, text, element("section", id="bk-receipt"))
+    return _fitted(around, lambda rows: {"tables": {}, "receipt": receipt}, requests)
 
 
-def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) -> str:
-    """Return the JSON data for a report's script."""
-    tables = {
-        name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
-    }
-    shown = {name: state.get(name) for name in ("bar", "strip")}
-    return _json({"requests": requests, "tables": tables, **shown})
+def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data) -> str:
+    """Return a page with as many rows and characters of messages as there is room for."""
+    before, behind = around
+    for rows, longest in (*_LEVELS, (0, -1)):
+        # Messages with at most so many characters; at last none.
+        shown = {**requests} if longest >= 0 else {}
+        if shown:
+            shown["messages"] = [_message(message, longest) for message in requests["messages"]]
+        page = f"{before}{_json({'requests': shown, **data(rows)})}{behind}"
+        if len(page.encode()) <= LARGEST:
+            break
+    return page
 
 
 def _json(content: Data) -> str:
@@ -262,6 +252,15 @@ def _around(
 ) -> tuple[str, str]:
     """Return the page before its data and behind them; the two together are whole."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
+    # The sentences on the opened file; none for a shipped one.
+    facts = state.get("door", {}).get("facts")
+    about = [f"{sentence}." for sentence in facts["sentences"]] if facts else []
+    # The set-up as a collapsible text.
+    folded = NOTHING
+    if setup:
+        summary = element("summary", "The set-up, to load again")
+        pre = element("pre", setup, tabindex="0")
+        folded = element("details", summary, pre, class_="bk-card")
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -278,7 +277,7 @@ def _around(
         "main",
         element("h1", title),
         element("p", state.get("source") or "", class_="bk-source"),
-        *_read(state),
+        *(element("p", sentence, class_="bk-note") for sentence in about),
         _key_figures(state.get("kpis", [])),
         *_begin(lead),
         _status(status),
@@ -292,7 +291,7 @@ def _around(
         element("div", id="bk-requests"),
         element("div", *cards, class_="bk-figures"),
         element("div", id="bk-messages"),
-        _setup(setup),
+        folded,
         element("footer", element("p", _FOOT)),
         class_="bk-view",
     )
@@ -313,13 +312,6 @@ def _begin(lead: Lead | None) -> list[Markup]:
     return [element("div", *sentences, class_="bk-lead"), figures]
 
 
-def _read(state: Data) -> list[Markup]:
-    """Return the sentences on the opened file; none for a shipped one."""
-    facts = state.get("door", {}).get("facts")
-    sentences = facts["sentences"] if facts else []
-    return [element("p", f"{sentence}.", class_="bk-note") for sentence in sentences]
-
-
 def _status(status: Data) -> Markup:
     """Return the sentences under the key figures; nothing where there are none."""
     if not status["text"]:
@@ -328,14 +320,6 @@ def _status(status: Data) -> Markup:
     return element(
         "div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}"
     )
-
-
-def _setup(setup: str) -> Markup:
-    """Return the set-up as a collapsible text; nothing if it is empty."""
-    if not setup:
-        return NOTHING
-    summary = element("summary", "The set-up, to load again")
-    return element("details", summary, element("pre", setup, tabindex="0"), class_="bk-card")
 
 
 @cache
@@ -383,11 +367,6 @@ def _figure(name: str, chart: Data) -> Markup:
     return element("section", heading, note, figure, table, class_="bk-card")
 
 
-def _short(table: Data, rows: int) -> Data:
-    """Return the first rows of a table, and how many there are."""
-    return {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
-
-
 def replay_requests(outcome: Replay, request: int) -> Data:
     """Return the requests of a replay, and when each message enters and leaves them."""
     placed = outcome.placed
@@ -403,22 +382,12 @@ def replay_requests(outcome: Replay, request: int) -> Data:
     }
 
 
-def _shortened(requests: Data, longest: int) -> Data:
-    """Return requests with at most so many characters of each message."""
-    if not requests:
-        return {}
-    messages = [_message(message, longest) for message in requests["messages"]]
-    return {**requests, "messages": messages}
-
-
 def _message(message: Message, longest: int) -> list[str]:
     """Return a message's role and the beginning of its text."""
-    calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
-    text = "\n".join(filter(None, (message.text, *calls)))
+    text = words(message)
+    more = ""
     if len(text) > longest:
         more = f" \u2026 {len(text) - longest:,} more characters"
-    else:
-        more = ""
     name = message.raw.get("name")
     return [
         f"{message.role} ({name})" if isinstance(name, str) and name else message.role,

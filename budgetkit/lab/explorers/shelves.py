@@ -16,7 +16,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import (
     CalibratedCounter,
     Count,
@@ -27,7 +28,7 @@ from budgetkit.counters import (
     spread_of,
 )
 from budgetkit.counters.memory import Memo
-from budgetkit.inputs.conversations import traces_of
+from budgetkit.inputs import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
 from budgetkit.models import Model
@@ -94,10 +95,9 @@ def basis(best: Counter, model: Model) -> str:
         )
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({best.product})"
+    interval = ", nobody knows how closely"
     if spread_of(best):
         interval = ""
-    else:
-        interval = ", nobody knows how closely"
     return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"
 
 
@@ -107,7 +107,7 @@ Entry = TypeVar("Entry")
 LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PendingTable:
     """A table that waits for its columns to be named."""
 
@@ -145,10 +145,7 @@ class Shelf(ABC, Generic[Entry]):
         """Return the entry of a name, read when it is first asked for."""
         if name not in self._entries:
             if name not in self.shipped:
-                names = quoted(self.names)
-                raise LookupError(
-                    f"no {self.noun} {brief(name)}; known are {names}; name one, or give a path"
-                )
+                raise LookupError(unknown_name(self.noun, name, self.names))
             self._entries[name] = self._load(name, name, None)
         return self._entries[name]
 
@@ -187,9 +184,7 @@ class Shelf(ABC, Generic[Entry]):
         """Add the pending table with the chosen columns, and return its name."""
         table = self.undecided
         if table is None:
-            raise LookupError(
-                "columns were chosen and no table waits for them; open the table again"
-            )
+            raise LookupError("No table is waiting for its columns. Open the table again.")
         return self._take_in(table.name, table.content, columns)
 
     def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
@@ -219,9 +214,8 @@ class Conversations(Shelf[list[Trace]]):
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
-        if isinstance(source, Trace):
-            file = ""
-        else:
+        file = ""
+        if not isinstance(source, Trace):
             file = Path(traces[0].source.split(", line")[0]).name
         return self.add(file or traces[0].id, traces)
 
@@ -230,9 +224,10 @@ class Conversations(Shelf[list[Trace]]):
         traces = self(name)
         if 0 <= number < len(traces):
             return traces[number]
+        last = len(traces) - 1
+        choices = f"a number from 0 to {last:,}" if last else "0, the only one"
         raise LookupError(
-            f"conversation {brief(number)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
-            f"{len(traces) - 1}; choose one of them"
+            f"Unknown conversation {brief(number)} of {one_line(name)}. Choose {choices}."
         )
 
     def _called(self, path: str) -> str:
@@ -241,22 +236,19 @@ class Conversations(Shelf[list[Trace]]):
     def _load(
         self, name: str, source: str | bytes, columns: Mapping[str, str] | None
     ) -> list[Trace]:
-        if isinstance(source, bytes):
-            stream = BytesIO(source)
-            stream.name = name
-            return load_traces(stream, self._progress(name), columns)
-        if self.reads_alone and source not in self.shipped:
-            with Path(source).open("rb") as file:
-                return load_traces(file, self._progress(name), columns)
-        return load_traces(source, self._progress(name), columns)
-
-    def _progress(self, name: str) -> Callable[[int, int], None]:
         def progress(done: int, whole: int) -> None:
             if whole > LARGE:
                 text = f"Reading {name}: {done / 1e6:,.0f} of {whole / 1e6:,.0f} MB"
                 self.report(text, done / max(1, whole))
 
-        return progress
+        if isinstance(source, bytes):
+            stream = BytesIO(source)
+            stream.name = name
+            return load_traces(stream, progress, columns)
+        if self.reads_alone and source not in self.shipped:
+            with Path(source).open("rb") as file:
+                return load_traces(file, progress, columns)
+        return load_traces(source, progress, columns)
 
 
 class Texts(Shelf[Corpus]):
@@ -273,31 +265,25 @@ class Texts(Shelf[Corpus]):
         """Add texts without the empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
-            raise ValueError(
-                f"{one_line(name)} was to be counted; it has no text; give at least one document"
-            )
+            raise ValueError(f"No text in {one_line(name)}. Pass at least one document.")
         return super().add(name, corpus_with_text)
 
     def _called(self, path: str) -> str:
         return path
 
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Corpus:
-        if isinstance(source, bytes):
-            return self._sent(name, source)
-        if source in KNOWN:
-            return KNOWN[source]()
-        self.report(f"Reading {source}", 0)
-        return read(source)
-
-    @staticmethod
-    def _sent(name: str, content: bytes) -> Corpus:
-        """Read the content of an uploaded file; errors name the upload."""
+        if isinstance(source, str):
+            if source in KNOWN:
+                return KNOWN[source]()
+            self.report(f"Reading {source}", 0)
+            return read(source)
+        # The content of an uploaded file; errors name the upload.
         with tempfile.TemporaryDirectory() as place:
             # a folder of its own, since documents name their folder as their source: never that of a random name
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
             try:
                 path.parent.mkdir()
-                path.write_bytes(content)
+                path.write_bytes(source)
                 return read(str(path))
             except (ValueError, OSError) as problem:
                 raise ValueError(
@@ -354,7 +340,7 @@ class Library:
         new = counter(count)
         if self._counters.setdefault(new.name, new) != new:
             raise ValueError(
-                f"two counters are called {brief(new.name)}; name one of the functions otherwise"
+                f"Two counters are called {brief(new.name)}. Rename one of the functions."
             )
         return new.name
 

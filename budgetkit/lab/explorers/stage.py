@@ -14,13 +14,13 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import View
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 Command = Callable[..., Any]
 
 
 class ExplorerSettings(Protocol):
-    """All that a hand can change in one kind of explorer."""
+    """The settings of one kind of explorer."""
 
     #: The shelf of the library that holds what is shown.
     shelf: ClassVar[str]
@@ -43,7 +43,7 @@ S = TypeVar("S", bound=ExplorerSettings)
 F = TypeVar("F")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage(Generic[S, F]):
     """An explorer's settings, its results, and the library behind both."""
 
@@ -66,7 +66,7 @@ def nothing(stage: AnyStage) -> Data:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of explorer: its commands, panels, results and page."""
 

@@ -20,16 +20,17 @@ from typing import Any, Generic, TypeVar
 import anywidget
 import traitlets as t
 
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
+from budgetkit.message import Data
 
 STEPS_BACK = 200
 ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UndoStack(Generic[S]):
     """The settings now, those before, and those taken back.
 
@@ -187,7 +188,7 @@ class View(anywidget.AnyWidget):
             }
         )
 
-    def draw(self, charts: Mapping[str, dict[str, Any]], serial: int) -> None:
+    def draw(self, charts: Mapping[str, Data], serial: int) -> None:
         """Show figures; those that are as they were are not sent again."""
         for name in self.figures:
             drawn = getattr(self, f"figure_{name}")
@@ -225,16 +226,22 @@ MOST = 4  # files on their way at once; a page that was closed never sends the r
 
 
 class Uploads:
-    """Files on their way in."""
+    """The files that the page is uploading."""
 
     def __init__(self, view: View, do: Callable[..., None]) -> None:
         self._view = view
         self._do = do
         self._parts: dict[str, bytearray] = {}
 
-    def piece(self, content: dict[str, Any], data: bytes) -> None:
+    def piece(self, content: Data, data: bytes) -> None:
         """Keep one piece of a file that the page sends; with its last piece the file is read."""
-        serial, name, purpose, size, offset = _told(content)
+        try:
+            serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
+            size, offset = (int(content[field]) for field in ("size", "offset"))
+        except (LookupError, TypeError, ValueError):
+            raise ValueError(
+                "A piece of a file came without its serial, name, purpose, size or offset. Open the file again."
+            ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:
             return  # a late piece of a file that was refused, or that gave way to newer ones
@@ -243,20 +250,9 @@ class Uploads:
         if len(part) > LARGEST:
             del self._parts[serial]
             raise ValueError(
-                f"{one_line(name)} is larger than 20 MB; name the file by its path instead"
+                f"{one_line(name)} is larger than 20 MB. Name the file by its path instead."
             )
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:
             del self._parts[next(iter(self._parts))]
-
-
-def _told(content: dict[str, Any]) -> tuple[str, str, str, int, int]:
-    try:
-        serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
-        return serial, name, purpose, int(content["size"]), int(content["offset"])
-    except (LookupError, TypeError, ValueError):
-        raise ValueError(
-            "a piece of a file came without its serial, name, purpose, size or offset; each piece has all five, "
-            "size and offset in bytes; open the file again"
-        ) from None

@@ -14,18 +14,19 @@ json
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
 from budgetkit.message import Message
 from budgetkit.requests.reading.forms import origin_of
+from budgetkit.requests.reading.parts import as_json, as_list
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import (
     Schema,
+    choices_of,
     inlined,
     parameters_of,
     properties_of,
@@ -80,12 +81,11 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
     counted = iter(as_counter(count_of(count)).many(texts))
     totals = []
     for charge in charges:
-        tokens = sum(next(counted) for _ in charge.texts) - sum(
-            next(counted) for _ in charge.without
-        )
-        totals.append(
-            charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens))
-        )
+        tokens = sum(next(counted) for _ in charge.texts)
+        tokens -= sum(next(counted) for _ in charge.without)
+        if charge.times != 1:
+            tokens = round(charge.times * tokens)
+        totals.append(charge.fixed + tokens)
     return totals
 
 
@@ -128,26 +128,18 @@ class ToolConstants:
             texts.append(f"{tool_name(tool)}:{_description(unwrapped(tool))}")
             fixed += self.per_function + (self.properties if properties else 0)
             for name, schema in properties.items():
-                choices = schema.get("enum")
-                choices = choices if isinstance(choices, list | tuple) else ()
-                texts += [
-                    f"{name}:{schema.get('type', 'any')}:{_description(schema)}",
-                    *map(str, choices),
-                ]
-                fixed += self.per_property + (
-                    self.enumeration + self.per_choice * len(choices) if choices else 0
-                )
+                choices = choices_of(schema)
+                texts += [f"{name}:{schema.get('type', 'any')}:{_description(schema)}", *choices]
+                fixed += self.per_property
+                if choices:
+                    fixed += self.enumeration + self.per_choice * len(choices)
         return Charge("tools", "constants", tuple(texts), fixed)
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
     """Charge tool schemas as the declaration that OpenAI's older models are shown; a system message carries it."""
-    return Charge(
-        "tools",
-        "declaration",
-        (declaration(tools),),
-        _AROUND + (0 if with_system else _OWN_MESSAGE),
-    )
+    fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
+    return Charge("tools", "declaration", (declaration(tools),), fixed)
 
 
 def declaration(tools: Sequence[Schema]) -> str:
@@ -179,10 +171,9 @@ def _declaration_lines(tool: Schema) -> Iterator[str]:
         yield f"// {description}"
     name = tool_name(tool)
     parameters = parameters_of(tool)
+    takes = ""
     if properties_of(parameters):
         takes = "\n".join(["_: {", *_members(parameters, 0), "}"])
-    else:
-        takes = ""
     yield f"type {name} = ({takes}) => any;"
     yield ""
 
@@ -200,7 +191,7 @@ def _type(schema: Schema, depth: int) -> str:
     if depth > _DEEPEST:
         return "any"
     if isinstance(schema.get("enum"), list):
-        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
+        return " | ".join(map(as_json, schema["enum"]))
     for joined in ("anyOf", "oneOf"):
         if isinstance(schema.get(joined), list):
             return " | ".join(_type(as_object(choice), depth + 1) for choice in schema[joined])
@@ -214,7 +205,7 @@ def _named_type(kind: str, schema: Schema, depth: int) -> str:
         brackets = 0
         while schema.get("type") == "array" and brackets < _DEEPEST:
             schema = as_object(schema.get("items"))
-            brackets = brackets + 1
+            brackets += 1
         return _type(schema, depth) + "[]" * max(1, brackets)
     if kind == "object" and properties_of(schema):
         return "\n".join(["{", *_members(schema, depth + 1), "}"])
@@ -226,7 +217,7 @@ def _description(schema: Schema) -> str:
 
 
 # Where programs that speak OpenAI's chat format put what a model thought.
-_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 
 
 class Rules(Protocol):
@@ -265,9 +256,9 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
         return ()
     origin = origin_of(message.raw)
     form = shape if origin is None else origin["form"]
-    led_to_a_call = bool(message.tool_calls)
-    is_billed = form == "gemini" or (form in ("anthropic", "converse") and led_to_a_call)
-    return (thought,) if is_billed else ()
+    if form == "gemini" or (form in ("anthropic", "converse") and message.tool_calls):
+        return (thought,)
+    return ()
 
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
@@ -278,8 +269,6 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
         if "reasoning_content" in message.raw
         for text in thoughts_sent(message, request.shape)
     ]
-    if not thoughts:
-        return
     charged = {(charge.message, text) for charge in charges for text in charge.texts}
     for index, text in thoughts:
         if (index, text) not in charged:
@@ -321,25 +310,20 @@ def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[
         for key in _CHOICES & parameters.keys():
             texts += _texts_apart(parameters[key], True)
         lines = (text.strip().partition("\n")[0].strip() for text in texts)
-        if any(
-            line not in counted and json.dumps(line, ensure_ascii=False)[1:-1] not in counted
-            for line in lines
-        ):
+        if any(line not in counted and as_json(line)[1:-1] not in counted for line in lines):
             names.append(f"a part of the schema of tool {tool_name(tool)}")
     return names
 
 
 def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
     """List the texts of a schema that stand under other keys than its properties."""
-    if isinstance(schema, list | tuple):
-        for choice in schema:
-            yield from _texts_apart(choice, is_apart)
+    for choice in as_list(schema):
+        yield from _texts_apart(choice, is_apart)
     if not isinstance(schema, Mapping):
         return
     if is_apart:
-        choices = schema.get("enum")
         texts = [schema.get("description"), *as_object(schema.get("properties"))]
-        texts += choices if isinstance(choices, list | tuple) else ()
+        texts += as_list(schema.get("enum"))
         yield from (text for text in texts if isinstance(text, str))
     for key, inner in schema.items():
         is_inner = is_apart or key in _APART or (key == "items" and not isinstance(inner, Mapping))

@@ -12,19 +12,19 @@ what a request holds beyond its text. All were fitted to recorded calls of publi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
-from budgetkit.message import Message, is_system
+from budgetkit.message import Data, Message, is_system
 from budgetkit.models.names import calibration_row
 from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
+from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
+    choices_of,
     inlined,
     inner_schemas,
     parameters_of,
@@ -50,7 +50,7 @@ _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "o
 _HIDDEN |= {"thinking": "thinking"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
     """Hold one family's row of the table."""
 
@@ -79,7 +79,7 @@ def estimate_for(model: str) -> Estimate:
     ['claude-4.5', 'claude-4.5', 'any other']
     """
     row = calibration_row(model)
-    fields: dict[str, Any] = {
+    fields: Data = {
         name: row[name] for name in ("family", "pattern", "counter", "tool_form", "source", "date")
     }
     fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}
@@ -111,7 +111,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EstimatedRules:
     """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
 
@@ -133,10 +133,7 @@ class EstimatedRules:
 
         A call costs its name, its arguments and a constant.
         """
-        cost = self.estimate.constants["call"]
-        called = [(call.name, self._data(call.arguments)) for call in message.tool_calls]
-        calls = [Charge("message", "call", texts, cost) for texts in called]
-        return [Charge("message", "answer", message.texts), *calls]
+        return [Charge("message", "answer", message.texts), *self._calls(message)]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
         """Say whether a message's thinking may be billed although these rules do not charge it."""
@@ -147,16 +144,18 @@ class EstimatedRules:
         for index, message in enumerate(request.messages):
             yield from image_charges(message, index, self.model or request.model)
             fixed = self.estimate.constants["turn"] if index in turns else 0
+            texts = message.texts
             if message.role == "tool":
-                texts = tuple(map(self._data, message.texts))
-            else:
-                texts = message.texts
+                texts = tuple(map(self._data, texts))
             texts = (*texts, *thoughts_sent(message, request.shape))
             yield Charge("message", message.role, texts, fixed, message=index)
-            for call in message.tool_calls:
-                texts = (call.name, self._data(call.arguments))
-                fixed = self.estimate.constants["call"]
-                yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+            yield from (replace(call, message=index) for call in self._calls(message))
+
+    def _calls(self, message: Message) -> Charges:
+        cost = self.estimate.constants["call"]
+        for call in message.tool_calls:
+            texts = (call.name, self._data(call.arguments))
+            yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
         """Write arguments and results as they are counted: as JSON, or as the words in it."""
@@ -170,9 +169,17 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
     cost = estimate.constants
     times = constants_of(request)
     for tool in request.tools:
-        yield Charge(
-            "tools", tool_name(tool), (_tool_text(tool, estimate),), times=estimate.tool_times
-        )
+        # JSON of name, description and parameters, or all the words in it.
+        function = unwrapped(tool)
+        text = function.get("description") or ""
+        described = {"name": function.get("name"), "description": text}
+        parameters = parameters_of(tool)
+        if estimate.tool_form == "json":
+            text = as_json({**described, "input_schema": parameters})
+        else:
+            words = [word for schema in schemas_of(inlined(parameters)) for word in _words(schema)]
+            text = " ".join(map(str, [*described.values(), *words]))
+        yield Charge("tools", tool_name(tool), (text,), times=estimate.tool_times)
     frame = cost["property"] * times["property"] + cost["tool"] * times["tool"]
     if frame:
         yield Charge("tools", "frame", fixed=frame)
@@ -184,18 +191,8 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
     """Charge an answer schema: a constant, and its JSON where the family is shown it."""
     if request.schema is not None:
-        written = (_json(request.schema.get("schema")),) if estimate.schema_shown else ()
+        written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
-
-
-def _tool_text(tool: Schema, estimate: Estimate) -> str:
-    """Write a tool as JSON of name, description and parameters, or as all the words in it."""
-    function = unwrapped(tool)
-    described = {"name": function.get("name"), "description": function.get("description") or ""}
-    if estimate.tool_form == "json":
-        return _json({**described, "input_schema": parameters_of(tool)})
-    words = [name for schema in schemas_of(inlined(parameters_of(tool))) for name in _words(schema)]
-    return " ".join(map(str, [*described.values(), *words]))
 
 
 def _turns(request: ProviderRequest) -> set[int]:
@@ -221,9 +218,8 @@ def schemas_of(schema: object) -> list[Schema]:
 
 def _words(schema: Schema) -> Iterator[str]:
     """List the words of one schema: its description, its choices and the names of its properties."""
-    choices = schema.get("enum")
     yield str(schema.get("description") or "")
-    yield from map(str, choices if isinstance(choices, list | tuple) else ())
+    yield from choices_of(schema)
     yield from as_object(schema.get("properties"))
 
 
@@ -243,7 +239,6 @@ def leaves(value: object) -> list[str]:
     return texts
 
 
-def _json(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+def text_or_json(value: object) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else as_json(value)

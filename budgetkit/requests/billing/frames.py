@@ -23,10 +23,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Literal
 
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
+from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, is_system
 from budgetkit.models.names import dashed
 from budgetkit.requests.billing.declarations import Charge, Charges
 from budgetkit.requests.billing.estimates import (
@@ -36,12 +36,16 @@ from budgetkit.requests.billing.estimates import (
     estimated_tools,
     leaves,
     schemas_of,
+    text_or_json,
 )
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai import namespace
+from budgetkit.requests.reading.formats import without_empty
+from budgetkit.requests.reading.parts import as_json, as_list
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
+    choices_of,
     inlined,
     parameters_of,
     properties_of,
@@ -49,9 +53,9 @@ from budgetkit.requests.reading.tools import (
     unwrapped,
 )
 
-_MARK: Final = "\0"  # stands for the token before and after a text; no text holds it
-_ENDS: Final = 2  # tokens that begin and end a declaration
-_DEEPEST: Final = 40  # schemas nested deeper are not shown from there on
+_MARK = "\0"  # stands for the token before and after a text; no text holds it
+_ENDS = 2  # tokens that begin and end a declaration
+_DEEPEST = 40  # schemas nested deeper are not shown from there on
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
@@ -72,17 +76,17 @@ def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
 
 def _schema(schema: Schema, depth: int = 0) -> str:
     """Write the contents of a schema's braces."""
-    if depth > _DEEPEST:
-        return ""
     return ",".join(_fields(schema, depth))
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
     """Write the fields of a schema that the model is shown; its type comes last."""
+    if depth > _DEEPEST:
+        return
     if schema.get("description"):
         yield f"description:{_marked(schema['description'])}"
-    if _is_list(schema.get("enum")):
-        yield f"enum:[{_marked_list(schema['enum'])}]"
+    if choices := as_list(schema.get("enum")):
+        yield f"enum:[{','.join(map(_marked, choices))}]"
     if schema.get("format"):
         yield f"format:{_marked(schema['format'])}"
     if schema.get("nullable"):
@@ -94,21 +98,12 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
     if members:
         inner = [f"{name}:{{{_schema(member, depth + 1)}}}" for name, member in members.items()]
         yield f"properties:{{{','.join(inner)}}}"
-    if _is_list(schema.get("required")):
-        yield f"required:[{_marked_list(schema['required'])}]"
+    if required := as_list(schema.get("required")):
+        yield f"required:[{','.join(map(_marked, required))}]"
     if schema.get("title"):
         yield f"title:{_marked(schema['title'])}"
     if schema.get("type"):
         yield f"type:{_marked(str(schema['type']).upper())}"
-
-
-def _is_list(value: object) -> bool:
-    """Whether a value is a list with something in it."""
-    return isinstance(value, list | tuple) and bool(value)
-
-
-def _marked_list(values: Any) -> str:
-    return ",".join(_marked(value) for value in values)
 
 
 def _marked(value: object) -> str:
@@ -119,10 +114,10 @@ def _marked(value: object) -> str:
 
 # Claude Code's first system text names its version; it is taken off before the model reads and is not billed. Seen in
 # five recorded calls of one project, August 2026, of haiku-4-5 and sonnet-4-6.
-_UNBILLED: Final = "x-anthropic-billing-header:"
+_UNBILLED = "x-anthropic-billing-header:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Frame:
     """One model family's costs beyond the text, in tokens."""
 
@@ -181,14 +176,10 @@ def frame_for(model: str, host: str = "") -> Frame | None:
     """
     name = dashed(model)
     hosts = ("", host_name(host))
-    return next(
-        (
-            Frame(**row)
-            for row in read_toml("frames.toml")["frame"]
-            if row.get("host", "") in hosts and re.search(row["models"], name)
-        ),
-        None,
-    )
+    for row in read_toml("frames.toml")["frame"]:
+        if row.get("host", "") in hosts and re.search(row["models"], name):
+            return Frame(**row)
+    return None
 
 
 def host_name(host: str) -> str:
@@ -197,11 +188,9 @@ def host_name(host: str) -> str:
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
     """
-    rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
+    rows: Mapping[str, Raw] = read_toml("frames.toml")["host"]
     name = host.casefold()
-    return next(
-        (table_name for table_name, row in rows.items() if name in row.get("also", ())), name
-    )
+    return next((listed for listed, row in rows.items() if name in row.get("also", ())), name)
 
 
 def hidden_prompt(host: str) -> str:
@@ -214,7 +203,7 @@ def hidden_prompt(host: str) -> str:
     return str(row.get("hidden", ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrameRules:
     """Charge a request by a frame; the model's own vocabulary, or a rebuilt one, counts the texts."""
 
@@ -304,9 +293,10 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
     if request.tools:
         yield from _claude_tools(request, frame)
     if request.schema is not None:
-        written = json.dumps(
-            parsed_schema(request.schema), indent=2, ensure_ascii=True, default=str
-        )
+        schema = request.schema.get("schema")
+        if isinstance(schema, str):  # as Converse sends it
+            schema = parsed(schema)
+        written = json.dumps(schema, indent=2, ensure_ascii=True, default=str)
         yield Charge("answer schema", "", (written,), frame.schema)
     if request.thinking and frame.thinking:
         more = 1 if (system or request.tools) and not frame.joined else 0
@@ -367,37 +357,21 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     What follows a value (`end`) may become one token with its last.
     """
     arguments = parsed(call.arguments)
-    named: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {"": arguments}
+    named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
     texts = [call.name]
     for name, value in named.items():
-        if isinstance(value, str):
-            written = value
-        else:
-            written = json.dumps(value, ensure_ascii=False, default=str)
-        texts += [str(name), f"{written}{end}"]
-    return Charge(
-        "message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named)
-    )
+        texts += [str(name), f"{text_or_json(value)}{end}"]
+    fixed = frame.call + frame.parameter * len(named)
+    return Charge("message", f"call {call.name}", tuple(texts), fixed)
 
 
 def _claude_tool(tool: Schema) -> str:
     """Write a tool as Claude is shown it: JSON with sorted keys, one tool a line."""
     function = unwrapped(tool)
-    if function.get("description"):
-        described = {"description": function["description"]}
-    else:
-        described = {}
-    shown = {**described, "name": function.get("name"), "parameters": parameters_of(tool)}
+    shown = without_empty(description=function.get("description"))
+    shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}
     written = json.dumps(shown, sort_keys=True, ensure_ascii=False, default=str)
     return f"<function>{written}</function>\n"
-
-
-def parsed_schema(schema: Schema) -> Any:
-    """Return an answer's schema, which Converse sends as text."""
-    inner = schema.get("schema")
-    if isinstance(inner, str):
-        return parsed(inner)
-    return inner
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
@@ -405,13 +379,12 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        goes_on = (
-            before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
-        )
+        fixed = frame.content
         words = message.texts
         if message.role in RESULT_ROLES:  # a result is JSON: all keys and values
             words = tuple(text for part in words for text in leaves(parsed(part)))
-        fixed = 0 if goes_on else frame.content
+            if before is not None and before.role in RESULT_ROLES:
+                fixed = 0  # it goes on
         yield Charge("message", message.role, words, fixed, message=index)
         for call in message.tool_calls:
             words = (call.name, *leaves(parsed(call.arguments)))
@@ -436,9 +409,8 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
         fixed = frame.tool
         texts = [tool_name(tool), str(unwrapped(tool).get("description") or "")]
         for name, schema in properties:
-            choices = schema.get("enum")
-            texts += [name, str(schema.get("description") or "")]
-            texts += map(str, choices if isinstance(choices, list | tuple) else ())
+            choices = choices_of(schema)
+            texts += [name, str(schema.get("description") or ""), *choices]
             fixed += frame.described if schema.get("description") else frame.undescribed
             if choices:
                 fixed += frame.choices
@@ -463,25 +435,22 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
     of_role = {"assistant": frame.assistant, "user": frame.user}
     questions = [index for index, message in enumerate(request.messages) if message.role == "user"]
+    last_question = -1
     if questions and frame.forgets_thinking:
         last_question = questions[-1]
-    else:
-        last_question = -1
     before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
+        fixed = of_role.get(message.role, frame.user)
         if is_system(message):
             fixed = frame.system
-        else:
-            fixed = of_role.get(message.role, frame.user)
         if message.role == before == "user":
             fixed += frame.same_speaker
         # What was thought before a call is sent again.
-        if message.tool_calls and index > last_question:
-            thought = message.raw.get("reasoning_content")
-        else:
-            thought = None
-        texts = (*message.texts, thought) if isinstance(thought, str) else message.texts
+        texts = message.texts
+        thought = message.raw.get("reasoning_content")
+        if message.tool_calls and index > last_question and isinstance(thought, str):
+            texts = (*texts, thought)
         yield Charge("message", message.role, texts, fixed, message=index)
         for call in message.tool_calls:
             yield replace(_call(call, frame), message=index)
@@ -503,10 +472,9 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
     if not tools:
         return
 
+    fixed = frame.tools
     if frame.required and (request.forced or request.required):
         fixed = frame.required
-    else:
-        fixed = frame.tools
     if not any(is_system(message) for message in request.messages):
         fixed += frame.no_system_for_tools
     yield Charge("hidden prompt", "tools", fixed=fixed)
@@ -518,5 +486,4 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
         written = {name: value for name, value in unwrapped(tool).items() if name != "type"}
         if frame.tool_form == "wrapped":
             written = {"type": "function", "function": written}
-        text = json.dumps(written, ensure_ascii=False, default=str)
-        yield Charge("tools", tool_name(tool), (text,), frame.tool)
+        yield Charge("tools", tool_name(tool), (as_json(written),), frame.tool)

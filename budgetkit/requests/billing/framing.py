@@ -14,13 +14,12 @@ The first eleven give the nine answers to how many tokens ``{"role": "user", "co
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import (
@@ -32,7 +31,7 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Image, Message
+from budgetkit.message import RESULT_ROLES, Image, Message, Raw
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import (
@@ -54,13 +53,14 @@ from budgetkit.requests.billing.openai import (
     chat_charges,
     responses_charges,
 )
+from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 
-AnyMessage = Message | Mapping[str, Any]
+AnyMessage = Message | Raw
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Framing:
     """Token costs of a message and a request beyond their text.
 
@@ -286,7 +286,7 @@ class Framing:
                 has_system = any(message.role == "system" for message in request.messages)
                 charges.append(declaration_charge(tools, has_system))
             elif tools:
-                written = json.dumps(list(tools), ensure_ascii=False, default=str)
+                written = as_json(list(tools))
                 charges.append(Charge("tools", "JSON", (written,)))
         return [*charges, *thinking_charges(request, charges)]
 
@@ -343,7 +343,7 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenAIRules:
     """The billing rules of one OpenAI family.
 
@@ -406,11 +406,6 @@ _RECORDED = (
 )
 
 
-def _from_row(row: dict[str, Any]) -> Framing:
-    tools = row.get("tools", "json")
-    return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
-
-
 def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     """Make the framing of an OpenAI family, which its own rules decide."""
     family = rules.family
@@ -426,18 +421,22 @@ def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     )
 
 
-FRAMINGS: Final[Mapping[str, Framing]] = Table(
-    lambda: (
-        {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
-        | {
-            name: _openai_framing(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
-            for name, row in read_rows("framings.toml", "openai").items()
-        }
-    )
-)
+def _framings() -> dict[str, Framing]:
+    framings = {}
+    for name, row in read_rows("framings.toml", "framing").items():
+        if isinstance(row.get("tools"), dict):
+            row["tools"] = ToolConstants(**row["tools"])
+        framings[name] = Framing(**row)
+    for name, row in read_rows("framings.toml", "openai").items():
+        rules = OpenAIRules(FAMILIES[row["family"]])
+        framings[name] = _openai_framing(rules, counter=row["counter"])
+    return framings
+
+
+FRAMINGS: Mapping[str, Framing] = Table(_framings)
 
 #: OpenAI's published formula, for texts counted without a model; the same as ``FRAMINGS["openai"]``.
-DEFAULT_FRAMING: Final = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
+DEFAULT_FRAMING = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 
 def framing_for(model: str | Model) -> Framing:
@@ -494,10 +493,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     if not isinstance(counter, _OF_A_MODEL) or not counter.model:
         return DEFAULT_FRAMING
     model = resolve(counter.model)
-    has_rules = (
-        model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
-    )
-    if has_rules:
+    if model.is_known or model.openai_family or estimate_for(model.name).pattern:
         return framing_for(model)
     return DEFAULT_FRAMING
 
@@ -513,21 +509,18 @@ def _by_rules(model: Model, folders: str) -> Framing:
         return _openai_framing(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
-        source = f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames"
-        # A request is sent to be answered, so its last message is not the assistant's.
-        priming = frame.request + frame.user_last
         return Framing(
-            priming=priming,
+            # A request is sent to be answered, so its last message is not the assistant's.
+            priming=frame.request + frame.user_last,
             without_system=frame.no_system,
             rules=rules,
             counter=model.name,
-            source=source,
+            source=f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames",
         )
     estimate = rules.estimate
-    source = f"{estimate.family}: {estimate.source}, read {estimate.date}"
     return Framing(
         priming=estimate.constants["request"],
         rules=rules,
         counter=f"calibrated:{model.name}",
-        source=source,
+        source=f"{estimate.family}: {estimate.source}, read {estimate.date}",
     )

@@ -18,16 +18,15 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error, a2b_base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
 from struct import unpack
-from typing import Any, Final
 
 from budgetkit.files import read_toml
-from budgetkit.message import Image, Message
+from budgetkit.message import Image, Message, Raw
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import Charge, Charges
@@ -105,9 +104,8 @@ def patch_tokens(
         shrink *= min(floor(wide) / wide, floor(high) / high)
         columns = ceil(round(width * shrink / 32, 6))
         rows = ceil(round(height * shrink / 32, 6))
-    return ceil(
-        columns * rows * float(multiplier)
-    )  # the provider rounds floats: 300 patches at 1.62 are 487
+    # The provider rounds floats: 300 patches at 1.62 are 487.
+    return ceil(columns * rows * float(multiplier))
 
 
 @lru_cache(maxsize=1024)
@@ -151,8 +149,8 @@ def square_tokens(
 
 
 # What an image is taken for whose size nobody can read: so many pixels, square.
-_ONE_CROP: Final = 384  # the longest side of a picture that is one crop
-_ASSUMED_SIDE: Final = 1024
+_ONE_CROP = 384  # the longest side of a picture that is one crop
+_ASSUMED_SIDE = 1024
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
@@ -162,7 +160,7 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
     [425, 14167, 488, 361, 517]
     """
     plain = bare(model_name(model))
-    rows: list[Mapping[str, Any]] = read_toml("images.toml")["image"]
+    rows: list[Raw] = read_toml("images.toml")["image"]
     row = next(row for row in rows if re.search(row["models"], plain))
     sizes = row.get(detail, row.get("auto"))
     match row["rule"]:
@@ -198,10 +196,9 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
     """Charge each image of a message."""
     for image in message.images:
         size = sized(image)
+        part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
         if size:
             part = f"{size[0]:,} x {size[1]:,}"
-        else:
-            part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
         yield Charge("image", part, fixed=priced(image, model), message=index)
 
 
@@ -254,10 +251,8 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        if marker in (
-            None,
-            0xFF,
-        ):  # no segment begins here: a stray byte, or filling before a marker
+        # No segment begins here: a stray byte, or filling before a marker.
+        if marker in (None, 0xFF):
             at += 1
         elif marker in _BARE:
             at += 2
@@ -272,9 +267,8 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     if len(data) < 30:
         return None
     if kind == b"VP8 ":
-        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(
-            data[28:30], "little"
-        ) & 0x3FFF
+        width, height = unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
     if kind == b"VP8L":
         bits = int.from_bytes(data[21:25], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
@@ -291,14 +285,14 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 # length, and models without a row, stay what cannot be counted.
 
 #: Where a part holds its bytes, in any provider's form.
-_BYTES: Final = (
+_BYTES = (
     "source.data|source.bytes|document.source.bytes|inlineData.data|inline_data.data|file.file_data|file_data|"
     "input_audio.data"
 )
-_PAGE: Final = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MediaCost:
     """The cost of one document, sound or film, with its range."""
 
@@ -311,7 +305,7 @@ class MediaCost:
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
     """Price each document, sound and film of known length, for a model that has a row for it."""
     plain = bare(model)
-    rows: list[Mapping[str, Any]] = read_toml("media.toml")["media"]
+    rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
         for part in message.parts:
             kind = str(part.get("type"))

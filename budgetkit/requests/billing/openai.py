@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.files import Table, read_rows
 from budgetkit.message import RESULT_ROLES, Message, is_system
 from budgetkit.models.names import FAMILY_ENCODING
 from budgetkit.requests.billing.declarations import Charge, Charges, declaration_charge
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.parts import as_json, as_list, objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
@@ -72,7 +72,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
     return "\n".join([*_lines(function.get("description")), called, ""])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Writer:
     """Write the schema of one function's parameters as types."""
 
@@ -81,9 +81,7 @@ class _Writer:
     def object(self, schema: Schema, depth: int) -> str:
         """Write an object, on one line if no property has a comment, a default or an object inside."""
         members = properties_of(schema)
-        required = schema.get("required")
-        if not isinstance(required, list | tuple):
-            required = ()
+        required = as_list(schema.get("required"))
         written = [
             self.member(name, member, name in required, depth) for name, member in members.items()
         ]
@@ -95,10 +93,7 @@ class _Writer:
         """Write one property: comments above, then name and type, then its default."""
         typed = self.type(schema, depth)
         described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
-        if typed.startswith("\n") and not described:
-            colon = ":"
-        else:
-            colon = ": "
+        colon = ":" if typed.startswith("\n") and not described else ": "
         line = f"{name}{'' if required else '?'}{colon}{typed},{_trailing(schema)}"
         return "\n".join([*_comments(schema), line])
 
@@ -116,9 +111,9 @@ class _Writer:
                 [{**schema, "type": name} for name in kind], depth, is_bare=_is_bare(schema)
             )
         if isinstance(schema.get("enum"), list | tuple):
-            return " | ".join(_json(choice) for choice in schema["enum"])
+            return " | ".join(map(as_json, schema["enum"]))
         if "const" in schema:
-            return _json(schema["const"])
+            return as_json(schema["const"])
         return self.named(str(kind), schema, depth)
 
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
@@ -133,31 +128,26 @@ class _Writer:
         lines = []
         for choice in choices:
             typed = self.type(choice, depth + 1)
-            if "\n" in typed or not choice.get("description"):
-                comment = ""
-            else:
+            comment = ""
+            if "\n" not in typed and choice.get("description"):
                 comment = f" // {choice['description']}"
             lines.append(f" | {typed}{comment}{_trailing(choice, is_choice=True)}")
         return "\n" + "\n".join(lines) + "\n"
 
     def named(self, kind: str, schema: Schema, depth: int) -> str:
         """Write an array, an object, a number, or the type's own name."""
-        if kind == "array":
-            return self.array(schema, depth)
+        if kind == "array":  # items with comments stand on lines of their own
+            items = as_object(schema.get("items"))
+            typed = self.type(items, depth + 1)
+            comments = [*_comments(items)]
+            if comments or "\n" in typed:
+                return "\n".join(["Array<", *comments, typed, ">"])
+            return f"{typed}[]"
         if kind == "object" or (kind == "any" and properties_of(schema)):
             if not properties_of(schema):
                 return "object"
             return self.object(schema, depth + 1)
         return "number" if kind == "integer" else kind
-
-    def array(self, schema: Schema, depth: int) -> str:
-        """Write an array as ``T[]``; items with comments stand on lines of their own."""
-        items = as_object(schema.get("items"))
-        typed = self.type(items, depth + 1)
-        comments = [*_comments(items)]
-        if comments or "\n" in typed:
-            return "\n".join(["Array<", *comments, typed, ">"])
-        return f"{typed}[]"
 
 
 def _is_bare(schema: Schema) -> bool:
@@ -190,16 +180,11 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
         comments.append(f"format: {schema['format']}")
     if "default" in schema:
         default = schema["default"]
-        comments.append(
-            f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}"
-        )
+        is_choice = "enum" in schema and isinstance(default, str)
+        comments.append(f"default: {default if is_choice else as_json(default)}")
     if not comments:
         return ""
     return f" // {', '.join(comments)}"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 # Keys that the model is not shown. Names of properties stay, whatever they are.
@@ -243,7 +228,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
     return [_visible_schema(inner, depth=depth + 1) for inner in value]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenAIFamily:
     """The token costs of one OpenAI family's format."""
 
@@ -267,7 +252,7 @@ class OpenAIFamily:
     responses_tools: int = 0  # there: once for tools
 
 
-FAMILIES: Final[Mapping[str, OpenAIFamily]] = Table(
+FAMILIES: Mapping[str, OpenAIFamily] = Table(
     lambda: {
         name: OpenAIFamily(name, **row)
         for name, row in read_rows("framings.toml", "family").items()
@@ -320,16 +305,28 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
             # Its name went with the call.
             yield Charge("message", message.role, tuple(_billed_texts(message)), 5, message=index)
         else:
-            yield _message_charge(message, index, request, family)
+            fixed = family.per_message
+            texts = _billed_texts(message)
+            if message.name and message.name != message.role:
+                texts.append(message.name)
+            if message.name is not None and not message.tool_calls:  # as the role, it costs 1 token
+                fixed += family.per_name
+            if message.role == "assistant" and message.tool_calls:
+                fixed += family.per_calling
+            elif message.role == "assistant":
+                fixed += family.per_answer
+                if request.schema and message.text:
+                    fixed += 2
+                    texts.append(str(request.schema.get("name") or ""))
+            yield Charge("message", message.role, tuple(texts), fixed, message=index)
         calls = message.tool_calls
         if len(calls) == 1 or family.older_tools:
-            for (
-                call
-            ) in calls:  # its name with and without "functions.", its arguments as compact JSON
-                texts = (f"functions.{call.name}", call.name, compact(call.arguments))
+            # its name with and without "functions.", its arguments as compact JSON
+            for call in calls:
+                called = (f"functions.{call.name}", call.name, compact(call.arguments))
                 if family.older_tools:
-                    texts = (call.name, call.name, call.arguments)
-                yield Charge("message", f"call {call.name}", texts, 3, message=index)
+                    called = (call.name, call.name, call.arguments)
+                yield Charge("message", f"call {call.name}", called, 3, message=index)
         elif calls:  # one JSON object, and all their results one JSON list
             ids = {call.id for call in calls}
             results = [m for m in request.messages[index:] if m.tool_call_id in ids]
@@ -346,29 +343,6 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 def _billed_texts(message: Message) -> list[str]:
     """Return the text of a message, whose parts are billed as one; nothing for one without."""
     return ["".join(message.texts)] if message.texts else []
-
-
-def _message_charge(
-    message: Message, index: int, request: ProviderRequest, family: OpenAIFamily
-) -> Charge:
-    """Charge a message's text and name.
-
-    A name equal to the role costs 1 token; an answer costs the extra of its family.
-    """
-    fixed = family.per_message
-    texts = _billed_texts(message)
-    if message.name and message.name != message.role:
-        texts.append(message.name)
-    if message.name is not None and not message.tool_calls:
-        fixed += family.per_name
-    if message.role == "assistant" and message.tool_calls:
-        fixed += family.per_calling
-    elif message.role == "assistant":
-        fixed += family.per_answer
-        if request.schema and message.text:
-            fixed = fixed + 2
-            texts = [*texts, str(request.schema.get("name") or "")]
-    return Charge("message", message.role, tuple(texts), fixed, message=index)
 
 
 def _uses(message: Message) -> str:
@@ -397,11 +371,10 @@ def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     system = next(
         ("".join(message.texts) for message in request.messages if is_system(message)), None
     )
-    if system is None:
-        before = ""
-    else:
-        before = f"{family.heading if tools else ''}{system}\n\n"
+    before = ""
     fixed, without = (4, ()) if system is None else (0, (system,))
+    if system is not None:
+        before = f"{family.heading if tools else ''}{system}\n\n"
     if tools:
         block = f"{before}# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"
         yield from tool_charges(tools, family, block, fixed + family.tools, without)
@@ -506,18 +479,15 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
             second_name = f"functions.{call.name}"
             if family.schema_answer:
                 second_name = call.name
-                if is_alone and call.id in _as_answered(message):
+                # sent back just as it was answered, with the provider's own id and a status
+                native = message.raw.get("native")
+                items = objects_in(native if isinstance(native, list) else [native])
+                if is_alone and any(
+                    item.get("call_id") == call.id
+                    and str(item.get("id") or "").startswith("fc_")
+                    and "status" in item
+                    for item in items
+                ):
                     fixed += _AS_ANSWERED
             texts = (f"functions.{call.name}", second_name, compact(call.arguments))
             yield Charge("message", f"call {call.name}", texts, fixed, message=index)
-
-
-def _as_answered(message: Message) -> set[Any]:
-    """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
-    native = message.raw.get("native")
-    items = objects_in(native if isinstance(native, list) else [native])
-    return {
-        item.get("call_id")
-        for item in items
-        if str(item.get("id") or "").startswith("fc_") and "status" in item
-    }

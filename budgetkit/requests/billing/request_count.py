@@ -8,17 +8,16 @@ from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
+from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
-from budgetkit.budget.quoting import brief, many, quoted, warn_caller
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
-from budgetkit.message import RESULT_ROLES, Image, Message, misspelt_keys
+from budgetkit.message import RESULT_ROLES, Message, Raw, misspelt_keys
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
-    Charge,
     count_charges,
     thinking_charges,
     unruled_thinking,
@@ -27,13 +26,7 @@ from budgetkit.requests.billing.declarations import (
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
-from budgetkit.requests.billing.images import (
-    MediaCost,
-    image_price,
-    media_costs,
-    priced,
-    sized,
-)
+from budgetkit.requests.billing.images import image_price, media_costs, priced, sized
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
 
@@ -42,14 +35,14 @@ if TYPE_CHECKING:
 
 
 #: What earns the word exact: at least so many recorded calls, projects, and exact ones among the calls.
-CALLS: Final = 50
-PROJECTS: Final = 2
-SHARE: Final = 0.98
-_ENOUGH: Final = 40  # calls of a combination, for an interval of its own
-_ENOUGH_PROJECTS: Final = 4
+CALLS = 50
+PROJECTS = 2
+SHARE = 0.98
+_ENOUGH = 40  # calls of a combination, for an interval of its own
+_ENOUGH_PROJECTS = 4
 # A choice of types, or a reference, somewhere in the JSON of a schema.
-_UNION: Final = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
-_UNHEARD_OF: Final = 0.1  # either way, of rules that no recorded call has tried
+_UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
+_UNHEARD_OF = 0.1  # either way, of rules that no recorded call has tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +107,8 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
     """
     matches = [rows[name] for name in names if name in rows]
     enough = (row for row in matches if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
-    spread = next(
-        enough, matches[-1] if matches else Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF)
-    )
+    unheard_of = Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF)
+    spread = next(enough, [unheard_of, *matches][-1])
     return replace(rows.get(names[0], Evidence(names[0])), low=spread.low, high=spread.high)
 
 
@@ -177,11 +169,8 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
     most_calls = max((len(message.tool_calls) for message in request.messages), default=0)
     if most_calls:
         yield "parallel calls" if most_calls > 1 else "calls"
-    if any(
-        "custom" in call
-        for message in request.messages
-        for call in message.raw.get("tool_calls") or ()
-    ):
+    calls = [call for message in request.messages for call in message.raw.get("tool_calls") or ()]
+    if any("custom" in call for call in calls):
         yield "custom tools"
     if request.forced:
         yield "forced tool"
@@ -197,7 +186,7 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
         yield "image"
 
 
-_ASSUMED: Final = {
+_ASSUMED = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-4-5",
@@ -206,9 +195,9 @@ _ASSUMED: Final = {
 # sizes of images that cost least and most
 _EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 # Fields that hold an answer's reasoning; behind it an answer costs 9 more in 57 of 100 recorded answers, 10 in 19.
-_REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details")
-_AFTER_REASONING: Final = 9
-_BEYOND: Final = 0.05  # of the next project's bills, on either side
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details")
+_AFTER_REASONING = 9
+_BEYOND = 0.05  # of the next project's bills, on either side
 _NO_LESS = 1  # token that an estimate's interval reaches to either side
 
 
@@ -324,12 +313,10 @@ class RequestCount:
     def _repr_html_(self) -> str:
         """Show the total, its basis and the ledger."""
         low, high = self.interval
-        if self.exact:
-            between = ""
-        else:
-            between = (
-                f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
-            )
+        between = ""
+        if not self.exact:
+            most = "nobody can say how many" if high is None else f"{high:,}"
+            between = f", {low:,} to {most}"
         missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
         if self.interval_words:
             between += f" ({self.interval_words})"
@@ -340,21 +327,16 @@ class RequestCount:
             for row in self.ledger
         ]
         counted_by = f"Counted by: {self.counted_by}. {nearer_sentence(self)}".rstrip()
-        summary = element(
-            "div",
-            element("b", f"{self.tokens:,} tokens"),
-            f"{sure}{missing} {counted_by}",
-        )
+        total = element("b", f"{self.tokens:,} tokens")
+        table = [("kind", "part", "message", "tokens"), *rows]
         return notebook_div(
-            summary,
-            html_table(
-                [("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"
-            ),
+            element("div", total, f"{sure}{missing} {counted_by}"),
+            html_table(table, style="border-collapse:collapse"),
         )
 
 
 def count_request(
-    request: Mapping[str, Any] | str | bytes,
+    request: Raw | str | bytes,
     model: str | Model | None = None,
     *,
     host: str = "",
@@ -445,19 +427,37 @@ def count_request(
         basis = basis_of(count)
         if not (evidence.earns_exact if basis == "exact" else evidence.calls):
             basis = "estimate"
+
+    # the least and the most that may be billed, given media and the errors of other calls
+    low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
+    high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
+    for image in unsized:
+        taken = priced(image, rules.model)
+        prices = [image_price(billed.model, *size, image.detail) for size in _EXTREMES]
+        low += min(0, min(prices) - taken)
+        high += max(0, max(prices) - taken)
+    # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
+    is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown_model(billed.model))
+    if basis != "exact" and (is_estimate or not unsized):
+        below, above = evidence.low, evidence.high
+        if is_estimate:
+            plain = all(
+                charge.kind in ("framing", "message", "image", "media") for charge in charges
+            )
+            below, above = estimate_for(billed.model).spread["text" if plain else "tools"]
+        low = min(low - _NO_LESS, round(low * (1 + below)))
+        high = max(high + _NO_LESS, round(high * (1 + above)))
+
+    name_of_rules = f"{rules_name(rules)} ({evidence})"
     if isinstance(rules, EstimatedRules):
         name_of_rules = rules.estimate.family
-    else:
-        name_of_rules = f"{rules_name(rules)} ({evidence})"
     sentence = f"{assumed}rules of {name_of_rules}; the counter is {count.name}"
     return RequestCount(
         model=name,
         shape=read.shape,
         counted_by=f"{sentence}; {unknown}" if unknown else sentence,
         exact=basis == "exact",
-        interval=(tokens, tokens)
-        if basis == "exact"
-        else _interval(rules, billed, charges, tokens, evidence, media, unsized),
+        interval=(max(0, low), None if billed.uncounted else high),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
@@ -465,7 +465,7 @@ def count_request(
     )
 
 
-def count_answer(answer: Mapping[str, Any] | Message, model: str | Model) -> int:
+def count_answer(answer: Raw | Message, model: str | Model) -> int:
     """Count the tokens that a provider bills for an answer.
 
     Reasoning comes on top, and only the usage reports it.
@@ -520,35 +520,3 @@ def _unknown_model(name: str) -> str:
         return ""
     near = similar_models(name)
     return f"unknown model {brief(name)}{f', nearest are {quoted(near)}' if near else ''}"
-
-
-def _interval(
-    rules: OpenAIRules | FrameRules | EstimatedRules,
-    request: ProviderRequest,
-    charges: Sequence[Charge],
-    tokens: int,
-    evidence: Evidence,
-    media: Sequence[MediaCost],
-    unsized: Sequence[Image],
-) -> tuple[int, int | None]:
-    """Return the least and the most that may be billed, given media and the errors of other calls."""
-    low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
-    high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
-    for image in unsized:
-        taken = priced(image, rules.model)
-        prices = [image_price(request.model, *size, image.detail) for size in _EXTREMES]
-        low += min(0, min(prices) - taken)
-        high += max(0, max(prices) - taken)
-
-    # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
-    is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown_model(request.model))
-    if unsized and not is_estimate:
-        return max(0, low), None if request.uncounted else high
-    below = evidence.low
-    above = evidence.high
-    if is_estimate:
-        plain = all(charge.kind in ("framing", "message", "image", "media") for charge in charges)
-        below, above = estimate_for(request.model).spread["text" if plain else "tools"]
-    low = min(low - _NO_LESS, round(low * (1 + below)))
-    high = max(high + _NO_LESS, round(high * (1 + above)))
-    return max(0, low), None if request.uncounted else high

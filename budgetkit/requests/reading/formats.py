@@ -13,14 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Literal
 
-from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget import check_tokens
 from budgetkit.files import read_toml
-
-#: A message, or a part of one, as a program keeps it: one that is only read, and one that is made here.
-Raw = Mapping[str, Any]
-Record = dict[str, Any]
+from budgetkit.message import Data, Raw
 
 _DEEPEST_KEY = 12
 
@@ -38,7 +35,7 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     return None
 
 
-def without_empty(**fields: Any) -> Record:
+def without_empty(**fields: Any) -> Data:
     """Leave out the fields that are empty."""
     return {name: value for name, value in fields.items() if value}
 
@@ -59,13 +56,12 @@ def holds(value: Any, condition: str) -> bool:
 
 
 def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
-    candidates = at if isinstance(at, list) else [at]
-    texts = [
-        json.dumps(candidate) if isinstance(candidate, bool) else candidate
-        for candidate in candidates
-        if isinstance(candidate, str | bool)
-    ]
-    return any(fnmatchcase(text, choice) for text in texts for choice in choices)
+    for candidate in at if isinstance(at, list) else [at]:
+        if isinstance(candidate, bool):
+            candidate = json.dumps(candidate)
+        if isinstance(candidate, str) and any(fnmatchcase(candidate, c) for c in choices):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)
@@ -101,14 +97,11 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
             continue
         value = unpacked(value) if unpack else value
         if step == "*":
-            members: Iterable[Any] = ()
+            members = value if isinstance(value, list) else []
             if isinstance(value, dict):
-                members = value.values()
-            elif isinstance(value, list):
-                members = value
-            return [
-                at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None
-            ] or None
+                members = [*value.values()]
+            inner = [_walk(member, steps[place + 1 :], unpack) for member in members]
+            return [at for at in inner if at is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
         elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
@@ -134,7 +127,7 @@ def nested(attributes: Any) -> Any:
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
     """
-    root: Record = {}
+    root: Data = {}
     for key, value in _pairs(attributes):
         at = root
         steps = key.split(".", _DEEPEST_KEY)
@@ -150,14 +143,10 @@ def nested(attributes: Any) -> Any:
 def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(attributes, Mapping):
         return attributes.items()
-    if isinstance(attributes, list):
-        entries = [one for one in attributes if isinstance(one, Mapping)]
-    else:
-        entries = []
     return [
-        (one["key"], _otlp_value(one.get("value")))
-        for one in entries
-        if isinstance(one.get("key"), str)
+        (entry["key"], _otlp_value(entry.get("value")))
+        for entry in (attributes if isinstance(attributes, list) else [])
+        if isinstance(entry, Mapping) and isinstance(entry.get("key"), str)
     ]
 
 
@@ -169,11 +158,8 @@ def _otlp_value(value: Any) -> Any:
     if kind == "intValue" and isinstance(inner, str) and inner.isdigit() and len(inner) < 20:
         return int(inner)
     if kind == "arrayValue":
-        return [
-            _otlp_value(entry)
-            for entry in value_at(inner, "values") or []
-            if not isinstance(entry, list)
-        ]
+        values = value_at(inner, "values") or []
+        return [_otlp_value(entry) for entry in values if not isinstance(entry, list)]
     if str(kind).endswith("Value"):
         return inner
     return value
@@ -189,7 +175,7 @@ def _numbered_to_lists(value: Any) -> Any:
     return fields
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Format:
     """One spelling of a conversation; see :mod:`budgetkit.requests.reading.formats` for paths and conditions."""
 
@@ -250,18 +236,19 @@ def record_rows() -> tuple[Format, ...]:
 
 def row_of(value: Raw) -> Format | None:
     """Return the first row that describes a document."""
-    return next(
-        (row for row in formats() if any(holds(value, needed) for needed in row.needs)), None
-    )
+    return _first_row(value, "needs")
 
 
 def row_of_lines(first: Any) -> Format | None:
     """Return the line-by-line format that a file's first line matches, or None."""
-    if not isinstance(first, Mapping):
-        return None
-    return next(
-        (row for row in formats() if any(holds(first, needed) for needed in row.lines)), None
-    )
+    return _first_row(first, "lines") if isinstance(first, Mapping) else None
+
+
+def _first_row(value: Raw, conditions: Literal["needs", "lines"]) -> Format | None:
+    for row in formats():
+        if any(holds(value, condition) for condition in getattr(row, conditions)):
+            return row
+    return None
 
 
 @cache
@@ -306,15 +293,15 @@ def _as_tuple(value: Any) -> Any:
     return tuple(_as_tuple(entry) for entry in value)
 
 
-_DEEPEST: Final = 6
-_LATEST: Final = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
-_ABOUT_ROW: Final = ("by", "source", "example", "right")
-_USUAL: Final = ("standard", "default", "auto", "on_demand", "not_available", "global")
+_DEEPEST = 6
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
+_ABOUT_ROW = ("by", "source", "example", "right")
+_USUAL = ("standard", "default", "auto", "on_demand", "not_available", "global")
 
 
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, tier: Any = None
-) -> Record | None:
+) -> Data | None:
     """Read one usage record of any provider; None where it counts no input.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
@@ -340,7 +327,6 @@ def usage_of(
 
     # What a cache read and wrote stands beside the input or inside it.
     apart = {f"cache_write_{life}_tokens": count[f"written_for_{life}"] for life in ("5m", "1h")}
-    is_beside = bool(count["read_beside"] or count["written_beside"])
     read = count["read_beside"] or count["read_inside"] or 0
     written = (
         count["written_beside"]
@@ -349,10 +335,11 @@ def usage_of(
     )
     total = count["total"]
     # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
-    is_beside = is_beside and "prompt_tokens" not in raw
-    if read + written > sent or (read + written and total == sent + read + written + answered):
-        is_beside = True
-    context = sent + (read + written if is_beside else 0)
+    cached = read + written
+    is_beside = (count["read_beside"] or count["written_beside"]) and "prompt_tokens" not in raw
+    context = sent
+    if is_beside or cached > sent or (cached and total == sent + cached + answered):
+        context += cached
 
     # The total says whether thoughts are a part of the answer, as their row does where it is not told.
     if (thoughts := count["thoughts_beside"]) and total == context + answered - thoughts:
@@ -395,9 +382,7 @@ def seconds(stamp: Any) -> float:
     True
     """
     if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
-        if stamp > 1e11:
-            return stamp / 1000
-        return float(stamp)
+        return stamp / 1000 if stamp > 1e11 else float(stamp)
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()
     except ValueError:
@@ -427,9 +412,8 @@ def _paths_in(names: frozenset[str]) -> Mapping[str, str]:
 @cache
 def _known_fields() -> re.Pattern[str]:
     """Return a pattern for the path of any field in the table."""
-    return re.compile(
-        "|".join(translate(p) for where in _paths().values() for p in where.split("|"))
-    )
+    paths = "|".join(_paths().values())
+    return re.compile("|".join(map(translate, paths.split("|"))))
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:

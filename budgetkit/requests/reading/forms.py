@@ -21,28 +21,28 @@ message that is cut inside is marked as rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from budgetkit.message import ORIGIN, Message
-from budgetkit.requests.reading.formats import Raw, Record, format_named
+from budgetkit.message import ORIGIN, Data, Message, Raw
+from budgetkit.requests.reading.formats import format_named
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
 #: Where a message that can be saved keeps bytes, as text: {"type": "file", "base64": "QUJD"}.
-BYTES: Final = "base64"
+BYTES = "base64"
 
 #: The row of the table of formats that reads the messages of a form.
-ROWS: Final[Mapping[str, str]] = {
+ROWS: Mapping[str, str] = {
     "responses": "openai-responses",
     "anthropic": "anthropic",
     "gemini": "gemini",
     "converse": "bedrock",
 }
 #: Types of blocks that only Anthropic has, with the field that tells them from others' blocks of that name.
-_ANTHROPIC: Final[Mapping[str, str]] = {
+_ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
     "server_tool_use": "input",
@@ -52,15 +52,15 @@ _ANTHROPIC: Final[Mapping[str, str]] = {
     "document": "source",
 }
 #: Types of items that stand in a request of OpenAI Responses without a role.
-_ITEMS: Final = (
+_ITEMS = (
     "reasoning",
     "item_reference",
     "compaction",
     "mcp_list_tools",
     "mcp_approval_request",
 )
-_ITEM_ENDINGS: Final = ("_call", "_call_output", "_approval_response")
-_ITEM_PARTS: Final = {"input_text", "output_text", "input_image", "input_file"}
+_ITEM_ENDINGS = ("_call", "_call_output", "_approval_response")
+_ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
 
 
 def form_of(record: Any) -> Form | None:
@@ -73,9 +73,7 @@ def form_of(record: Any) -> Form | None:
         return None
     parts = record.get("parts")
     if isinstance(parts, list | tuple) and "content" not in record:
-        if any("type" in part for part in objects_in(parts)):
-            return None
-        return "gemini"
+        return None if any("type" in part for part in objects_in(parts)) else "gemini"
 
     kind = record.get("type")
     if "role" not in record:
@@ -86,8 +84,7 @@ def form_of(record: Any) -> Form | None:
     if kind == "message" and "stop_reason" in record:  # an answer as it came
         return "anthropic"
 
-    content = record.get("content")
-    blocks = objects_in(content)
+    blocks = objects_in(record.get("content"))
     if any(block.get("type") in _ITEM_PARTS for block in blocks):
         return "responses"
     if blocks and all("type" not in block for block in blocks):
@@ -108,7 +105,7 @@ def _is_anthropic(block: Raw) -> bool:
     return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
 
 
-def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
+def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     """Split a record into one per tool result and one for the rest, with block places.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
@@ -117,7 +114,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
     """
     field = blocks_field(form)
     blocks = record.get(field)
-    whole: list[tuple[Record, tuple[int, ...]]] = [(dict(record), ())]
+    whole: list[tuple[Data, tuple[int, ...]]] = [(dict(record), ())]
     if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
@@ -143,7 +140,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     """
     row = format_named(ROWS[form])
     read = Records()
-    origins: list[Record] = []
+    origins: list[Data] = []
     for record in records:
         cut = pieces(record, form)
         for part, (piece, places) in enumerate(cut):
@@ -156,15 +153,21 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
                 place = {"places": list(places), "part": part, "parts": len(cut)}
                 origins.append({"form": form, "records": [piece], **place})
             else:
-                origins.extend(_origins(piece, form, new))
+                origin: Data = {"form": form, "records": [piece]}
+                several = [
+                    {**origin, "records": [] if part else [piece], "part": part, "parts": new}
+                    for part in range(new)
+                ]
+                origins += [origin] if new == 1 else several
     paired(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
             origin["bytes"] = True
-    messages = [
-        {name: value for name, value in raw.items() if name != "native"} for raw in read.messages
-    ]
-    return [Message({**raw, ORIGIN: origin}) for raw, origin in zip(messages, origins, strict=True)]
+    messages = []
+    for raw, origin in zip(read.messages, origins, strict=True):
+        fields = {name: value for name, value in raw.items() if name != "native"}
+        messages.append(Message({**fields, ORIGIN: origin}))
+    return messages
 
 
 def _holds_bytes(value: Any) -> bool:
@@ -181,20 +184,6 @@ def is_bytes(value: Raw) -> bool:
     True
     """
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
-
-
-def _origins(record: Raw, form: str, number: int) -> Iterator[Record]:
-    """Give the origins of the messages that one record became."""
-    if number == 1:
-        yield {"form": form, "records": [record]}
-        return
-    for part in range(number):
-        yield {
-            "form": form,
-            "records": [record] if part == 0 else [],
-            "part": part,
-            "parts": number,
-        }
 
 
 def form_of_all(forms: Collection[str]) -> str:

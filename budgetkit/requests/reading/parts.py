@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
-    Raw,
-    Record,
     format_table,
     holds,
     unpacked,
@@ -33,25 +32,16 @@ def sorted_part(part: Any) -> list[Sorted]:
     {'name': 'weather', 'arguments': '{}'}
     """
     if not isinstance(part, Mapping):
-        return [
-            ("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})
-        ]
+        text = part if isinstance(part, str) else json.dumps(part)
+        return [("text", {"type": "text", "text": text})]
     mark = _mark(part)
-    if (
-        mark in format_table("thoughts")
-        or part.get("thought") is True
-        or part.get("isThought") is True
-    ):
-        return [
-            ("thought", joined_text(value_at(part, format_table("thoughts").get(mark, "text"))))
-        ]
+    thoughts, calls, results = map(format_table, ("thoughts", "calls", "results"))
+    if mark in thoughts or part.get("thought") is True or part.get("isThought") is True:
+        return [("thought", joined_text(value_at(part, thoughts.get(mark, "text"))))]
     sorts: list[Sorted] = []
-    if mark in format_table("calls"):
+    if mark in calls:
         sorts.append(("call", _call(part, mark)))
-    if mark in format_table("results") and (
-        mark not in format_table("calls")
-        or value_at(part, format_table("results")[mark][2]) is not None
-    ):
+    if mark in results and (mark not in calls or value_at(part, results[mark][2]) is not None):
         sorts.append(("result", _result(part, mark)))
     if not sorts and mark in format_table("marks")["nothing"]:
         return [("nothing", None)]
@@ -65,7 +55,7 @@ def is_item(value: Raw) -> bool:
     )
 
 
-def content_of(parts: list[Record]) -> Any:
+def content_of(parts: list[Data]) -> Any:
     """Return a single plain text as a string, several parts as a list, and None for nothing."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
@@ -79,9 +69,8 @@ def joined_text(value: Any) -> str:
     'Look.\nThen act.'
     """
     if isinstance(value, list):
-        return "\n".join(
-            filter(None, (joined_text(part) for part in value if not isinstance(part, list)))
-        )
+        texts = (joined_text(part) for part in value if not isinstance(part, list))
+        return "\n".join(filter(None, texts))
     at = value_at(value, format_table("paths")["text"]) if isinstance(value, Mapping) else value
     return at if isinstance(at, str) else ""
 
@@ -97,10 +86,8 @@ def _mark(part: Raw) -> str:
             and kind not in ("tool-call", "tool-result")
         ):
             return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
-        return next(
-            (mark for ending, mark in format_table("endings").items() if kind.endswith(ending)),
-            kind,
-        )
+        endings = format_table("endings").items()
+        return next((mark for ending, mark in endings if kind.endswith(ending)), kind)
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
         return "function_call_part"
     if "toolCallId" in part and "toolName" in part:
@@ -109,45 +96,37 @@ def _mark(part: Raw) -> str:
         return "tool_call"
     if isinstance(part.get("function"), str) and "arguments" in part:
         return "function"
-    return next(
-        (name for name in format_table("marks")["typeless"] if isinstance(part.get(name), Mapping)),
-        "",
-    )
+    typeless = format_table("marks")["typeless"]
+    return next((name for name in typeless if isinstance(part.get(name), Mapping)), "")
 
 
-def _call(part: Raw, mark: str) -> Record:
+def _call(part: Raw, mark: str) -> Data:
     id, name, arguments = (value_at(part, path) for path in format_table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
-    return {
-        "id": _name(id),
-        "type": "function",
-        "function": {"name": _name(name), "arguments": _json(arguments)},
-    }
+    function = {"name": _name(name), "arguments": _json(arguments)}
+    return {"id": _name(id), "type": "function", "function": function}
 
 
-def _result(part: Raw, mark: str) -> Record:
+def _result(part: Raw, mark: str) -> Data:
     id, name, output = (value_at(part, path) for path in format_table("results")[mark])
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
+    contents = [] if output is None else [{"type": "text", "text": _json(output)}]
     if output and _is_content(output):
         contents = _contents(output)
-    else:
-        contents = [] if output is None else [{"type": "text", "text": _json(output)}]
     contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
-    content = content_of(contents)
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
+    return result_message("tool", id, name, contents) | without_empty(is_error=is_error)
+
+
+def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
+    """Return a tool's result as a message; its id and name where they are known."""
     named = without_empty(name=name if isinstance(name, str) else "")
-    return {
-        "role": "tool",
-        "tool_call_id": _name(id),
-        **named,
-        "content": content,
-        **without_empty(is_error=is_error),
-    }
+    return {"role": role, "tool_call_id": _name(id), **named, "content": content_of(contents)}
 
 
-def _contents(parts: Any) -> list[Record]:
+def _contents(parts: Any) -> list[Data]:
     """List the content in a list of parts, in OpenAI's form."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
@@ -162,7 +141,7 @@ def _is_content(output: Any) -> bool:
     )
 
 
-def _inner_parts(part: Raw) -> list[Record]:
+def _inner_parts(part: Raw) -> list[Data]:
     """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
@@ -179,61 +158,59 @@ def _inner_parts(part: Raw) -> list[Record]:
     ]
 
 
-def _content_part(part: Raw) -> Record:
+def _content_part(part: Raw) -> Data:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
     kind = part.get("type", part.get("content_type"))
     mime = value_at(part, format_table("paths")["mime"])
-    picture = (
-        kind in format_table("marks")["image"]
-        or part.get("modality") == "image"
-        or str(mime).startswith("image/")
-    )
+    marks = format_table("marks")
+    picture = kind in marks["image"] or part.get("modality") == "image"
+    picture = picture or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
         return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
-    about_user = [
-        sentence
-        for sentence in map(part.get, format_table("marks")["about_user"])
-        if isinstance(sentence, str)
-    ]
+    named = kind if isinstance(kind, str) else ""
+    about_user = [words for words in map(part.get, marks["about_user"]) if isinstance(words, str)]
     text = value_at(part, format_table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
-        return {
-            **part,
-            "type": kind if isinstance(kind, str) and kind else "text",
-            "text": text or "",
-        }
+        return {**part, "type": named or "text", "text": text or ""}
     if not kind and isinstance(part.get("json"), dict | list):
         return {"type": "text", "text": _json(part["json"])}
-    named = kind if isinstance(kind, str) and kind else str(mime or "")
+    named = named or str(mime or "")
     inner = next((key for key, field in part.items() if isinstance(field, Mapping)), "unknown")
     return {**part, "type": named or ("file" if "file_name" in part else inner)}
 
 
-def _image_part(part: Raw) -> Record:
+def _image_part(part: Raw) -> Data:
     """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
-    encoded = value_at(part, format_table("paths")["image_bytes"])
+    names = ("image_bytes", "image_url", "mime", "detail")
+    encoded, address, mime, detail = (value_at(part, format_table("paths")[n]) for n in names)
     if isinstance(encoded, bytes):
         encoded = b64encode(encoded).decode("ascii")
-    address = value_at(part, format_table("paths")["image_url"])
     if isinstance(encoded, str):
-        mime = value_at(part, format_table("paths")["mime"])
         image_format = value_at(part, "image.format")  # Converse has the second half alone
         if not isinstance(mime, str):
             mime = f"image/{image_format}" if isinstance(image_format, str) else "image"
         address = f"data:{mime};base64,{encoded}"
     size = {name: part[name] for name in ("width", "height") if name in part}
-    detail = str(value_at(part, format_table("paths")["detail"]) or "").casefold()
+    detail = str(detail or "").casefold().removeprefix("media_resolution_")
     url = {"url": address} if isinstance(address, str) else {}
-    shown = without_empty(detail=detail.removeprefix("media_resolution_"))
+    shown = without_empty(detail=detail)
     return {"type": "image_url", "image_url": url, **size, **shown}
 
 
 def objects_in(value: Any) -> list[Raw]:
     """List the objects of a list; an empty list where it is none."""
-    if not isinstance(value, list | tuple):
-        return []
-    return [entry for entry in value if isinstance(entry, Mapping)]
+    return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
+
+
+def as_list(value: Any) -> Sequence[Any]:
+    """Return a list as it is, and an empty one for anything else."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def as_json(value: Any) -> str:
+    """Write any value as JSON, letters of all scripts as they are."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def as_text(value: Any) -> str:

@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.message import RESULT_ROLES
-from budgetkit.message import ROLES as OWN_ROLES
+from budgetkit.message import RESULT_ROLES, ROLES, Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
-    Raw,
-    Record,
     format_table,
     holds,
     record_rows,
@@ -24,7 +21,15 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import Sorted, content_of, is_item, joined_text, sorted_part
+from budgetkit.requests.reading.parts import (
+    Sorted,
+    content_of,
+    is_item,
+    joined_text,
+    objects_in,
+    result_message,
+    sorted_part,
+)
 
 
 @dataclass(slots=True)
@@ -87,16 +92,15 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
                 pairing.waiting.append(_give_id(call, pairing))
         if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
             orphans += 1
-            answer = {name: value for name, value in message.items() if name != "tool_call_id"} | {
-                "role": "function"
-            }
+            answer = {**message, "role": "function"}
+            answer.pop("tool_call_id", None)
             messages[place] = located(line, answer)
     if not orphans:
         return []
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
 
 
-def _give_id(call: Record, pairing: Pairing) -> str:
+def _give_id(call: Data, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if call.get("id") == "":
@@ -111,7 +115,7 @@ def _give_id(call: Record, pairing: Pairing) -> str:
     return id
 
 
-def _answers(message: Record, pairing: Pairing) -> bool:
+def _answers(message: Data, pairing: Pairing) -> bool:
     """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
     id = message.get("tool_call_id")
     if id == "":
@@ -124,13 +128,13 @@ def _answers(message: Record, pairing: Pairing) -> bool:
     return isinstance(id, str) and bool(id) and id in pairing.tools
 
 
-_GENERIC: Final = Format(name="", label="", besides=("tool_calls",))
-_ITEMS: Final = Format(name="", label="", items=True)
+_GENERIC = Format(name="", label="", besides=("tool_calls",))
+_ITEMS = Format(name="", label="", items=True)
 # Around a call that a data set writes into the text of a message.
-_OPENING: Final = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")
-_CLOSING: Final = re.compile(r"[}\]]\s*(?:</(?:tool_?call|function_?call)>|\Z)")
+_OPENING = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")
+_CLOSING = re.compile(r"[}\]]\s*(?:</(?:tool_?call|function_?call)>|\Z)")
 # Of a kind that nobody knows yet.
-_NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")
+_NEW_ITEM = Format(name="", label="", role="=assistant", text="")
 
 
 @dataclass(slots=True)
@@ -138,7 +142,7 @@ class Records:
     """The messages, usage, formats and notes read so far."""
 
     messages: list[Any] = field(default_factory=list)
-    usage: list[Record] = field(default_factory=list)
+    usage: list[Data] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -157,16 +161,18 @@ def read_records(
     for record in records:
         line, raw = placed(record)
         spelling = _spelling(raw, last)
-        if spelling is None and row is not None and row.items and isinstance(raw, Mapping):
-            is_item_of_a_kind = "role" not in raw and isinstance(raw.get("type"), str)
-            spelling = _NEW_ITEM if is_item_of_a_kind else None
+        is_item_of_a_kind = (
+            isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
+        )
+        if spelling is None and row is not None and row.items and is_item_of_a_kind:
+            spelling = _NEW_ITEM
         messages = [raw] if spelling is None else _messages(raw, spelling)
         for message in messages:
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 read.messages.append(located(line, message))
         if spelling is not None:
             last = spelling
-            skipped = skipped + (not messages)
+            skipped += not messages
             read.formats += [spelling.name] if spelling.name else []
         is_aside = not messages and spelling is not None
         if is_aside or (messages and value_at(messages[-1], "role") == "assistant"):
@@ -178,21 +184,17 @@ def read_records(
     return read
 
 
-def system_messages(body: Raw, row: Format) -> list[Record]:
+def system_messages(body: Raw, row: Format) -> list[Data]:
     """Make a system message of the instructions that stand beside a body's messages.
 
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
     ['Be brief.']
     """
     system = unpacked(value_at(body, row.system, unpack=True)) if row.system else None
-    if (
-        isinstance(system, list)
-        and system
-        and all(is_record(part) and "role" in part for part in system)
-    ):
-        return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
         return []
+    if isinstance(system, list) and all(is_record(part) and "role" in part for part in system):
+        return read_records(system).messages
     (message,) = read_records([{"role": "system", "content": system}]).messages
     return [{**message, "native": system}]
 
@@ -211,10 +213,9 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
         return None
     if last is not None and last.said and not last.of:
         return last
-    if last is None or not last.of:
-        rows = record_rows()
-    else:
-        rows = (last, *record_rows())
+    rows = record_rows()
+    if last is not None and last.of:
+        rows = (last, *rows)
     row = next((row for row in rows if holds(raw, row.of)), None)
     return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
 
@@ -222,7 +223,7 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 def _is_plain(raw: Raw) -> bool:
     """Say quickly whether a message is in OpenAI's own form, as most are."""
     content = raw.get("content")
-    if raw.get("role") not in OWN_ROLES or any(
+    if raw.get("role") not in ROLES or any(
         raw.get(name) for name in format_table("marks")["foreign"]
     ):
         return False
@@ -245,27 +246,20 @@ def _is_odd(raw: Raw) -> bool:
     calls = raw.get("tool_calls")
     if not isinstance(role, str):
         return False
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, Mapping)]
-    else:
-        parts = []
     part_types = format_table("marks")["part"]
-    textless = any(
-        part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts
+    has_odd_part = any(
+        part.get("type") not in part_types
+        or isinstance(part.get("text"), Mapping)
+        or (part["type"] == "text" and not isinstance(part.get("text"), str))
+        for part in (objects_in(content) if isinstance(content, list) else ())
     )
     return (
-        (role not in OWN_ROLES and role.lower() in role_names())
+        (role not in ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
-        or textless
-        or any(
-            part.get("type") not in part_types or isinstance(part.get("text"), Mapping)
-            for part in parts
-        )
+        or has_odd_part
         or (
             isinstance(calls, list)
-            and any(
-                isinstance(call, Mapping) and {"args", "arguments"} & call.keys() for call in calls
-            )
+            and any({"args", "arguments"} & call.keys() for call in objects_in(calls))
         )
         or (role == "tool" and "tool_call_id" not in raw)
         or (
@@ -276,7 +270,7 @@ def _is_odd(raw: Raw) -> bool:
     )
 
 
-def _messages(raw: Raw, row: Format) -> list[Record]:
+def _messages(raw: Raw, row: Format) -> list[Data]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
@@ -296,9 +290,9 @@ def _messages(raw: Raw, row: Format) -> list[Record]:
     return messages
 
 
-def _fields(raw: Raw, row: Format) -> list[Record]:
+def _fields(raw: Raw, row: Format) -> list[Data]:
     """Read a record whose fields are a message each; neighbours of one role become one message."""
-    messages: list[Record] = []
+    messages: list[Data] = []
     for role, path in row.said:
         if not isinstance(text := value_at(raw, path), str) or not text:
             continue
@@ -309,11 +303,10 @@ def _fields(raw: Raw, row: Format) -> list[Record]:
     return messages
 
 
-def _sequence(raw: Raw, row: Format) -> list[Record]:
+def _sequence(raw: Raw, row: Format) -> list[Data]:
     role = _role(raw, row)
-    if not row.text or (row is _GENERIC and is_item(raw)):
-        content = raw
-    else:
+    content: Any = raw
+    if row.text and not (row is _GENERIC and is_item(raw)):
         content = value_at(raw, row.text)
     contents = [content, *(value_at(raw, path) for path in row.besides)]
     parts = [
@@ -368,8 +361,8 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
         yield opening.start(), text[opening.end() : closing.start() + 1], end
 
 
-def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
-    early: list[Record] = []
+def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
+    early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
     called = {value["id"] for kind, value in parts if kind == "call"} - {""}
     late: dict[str, list[Sorted]] = {}  # results that stand before their call
@@ -398,7 +391,7 @@ def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
     return messages or [{"role": role, "content": None}]
 
 
-def _step(role: Any, step: list[Sorted]) -> list[Record]:
+def _step(role: Any, step: list[Sorted]) -> list[Data]:
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -409,26 +402,19 @@ def _step(role: Any, step: list[Sorted]) -> list[Record]:
     calls = [
         c for n, c in enumerate(calls) if not c["id"] or c["id"] not in {b["id"] for b in calls[:n]}
     ]
-    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | without_empty(
-        tool_calls=calls
-    )
+    thought = {"reasoning_content": "\n".join(thoughts)} if thoughts else {}
+    more = thought | without_empty(tool_calls=calls)
     return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
-def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
+def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Data:
     id = value_at(raw, row.result)
     name = value_at(raw, "name|message.author.name|tool_call_metadata.function_name")
-    content = content_of([value for kind, value in parts if kind == "text"])
-    named = without_empty(name=name if isinstance(name, str) else "")
-    return {
-        "role": role,
-        "tool_call_id": "" if id is None else str(id),
-        **named,
-        "content": content,
-    }
+    contents = [value for kind, value in parts if kind == "text"]
+    return result_message(role, None if id is None else str(id), name, contents)
 
 
-def _call_of(raw: Raw, row: Format) -> Record:
+def _call_of(raw: Raw, row: Format) -> Data:
     id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
     arguments = unpacked(arguments)
     # What was thought stands among the arguments, and was read as text.
@@ -437,9 +423,9 @@ def _call_of(raw: Raw, row: Format) -> Record:
     return _call(str(id or ""), str(name or ""), arguments)
 
 
-def _call(id: str, name: str, arguments: Any) -> Record:
+def _call(id: str, name: str, arguments: Any) -> Data:
     part = {"type": "tool_call", "id": id, "name": name, "args": arguments}
-    call: Record = sorted_part(part)[0][1]
+    call: Data = sorted_part(part)[0][1]
     return call
 
 
@@ -450,18 +436,17 @@ def _role(raw: Raw, row: Format) -> Any:
     foreign_role = value_at(raw, row.role)
     if foreign_role is None and (is_item(raw) or row.roles):
         # An item of Responses has no role: it is the model's, unless the format has names of its own for silence.
-        if row is _GENERIC and raw.get("role"):
-            foreign_role = raw.get("role")
-        else:
-            foreign_role = "" if row.roles else "assistant"
+        foreign_role = "" if row.roles else "assistant"
+        if row is _GENERIC:
+            foreign_role = raw.get("role") or foreign_role
     if foreign_role is None and row.name == "gemini":
         return "user"
     if not isinstance(foreign_role, str):
         return foreign_role
-    role = next(
-        (name for pattern, name in row.roles.items() if fnmatchcase(foreign_role, pattern)), None
-    )
-    return role or role_names().get(foreign_role.lower(), foreign_role)
+    for pattern, name in row.roles.items():
+        if fnmatchcase(foreign_role, pattern):
+            return name
+    return role_names().get(foreign_role.lower(), foreign_role)
 
 
 def _content_parts(content: Any) -> list[Any]:
@@ -503,7 +488,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, messages: list[Any], model: Any) -> Record | None:
+def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
     """Return the usage of a record, which belongs to the newest message of the assistant."""
     if not isinstance(raw, Mapping):
         return None
@@ -515,9 +500,9 @@ def _usage(raw: Any, messages: list[Any], model: Any) -> Record | None:
     place = next(answers, None)
     paths = format_table("paths")
     named = value_at(raw, paths["model"])
-    counted = usage_of(
-        value_at(raw, paths["usage"]), place, named if isinstance(named, str) else model
-    )
+    if isinstance(named, str):
+        model = named
+    counted = usage_of(value_at(raw, paths["usage"]), place, model)
     if counted and (counted["context_tokens"] or "unknown" in counted):
         return counted
     return None

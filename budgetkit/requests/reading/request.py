@@ -16,23 +16,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import Raw, format_named, holds, value_at
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import paired, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
 # What may stand around a body: a line of a batch, Gemini's request to count.
-_ENVELOPES: Final = ("body", "generateContentRequest")
+_ENVELOPES = ("body", "generateContentRequest")
 # What only one shape has.
-_CONVERSE_FIELDS: Final = {"toolConfig", "inferenceConfig", "schemaVersion"}
-_ANTHROPIC_FIELDS: Final = {"system", "anthropic_version", "stop_sequences", "output_config"}
-_ANTHROPIC_BLOCKS: Final = (
+_CONVERSE_FIELDS = {"toolConfig", "inferenceConfig", "schemaVersion"}
+_ANTHROPIC_FIELDS = {"system", "anthropic_version", "stop_sequences", "output_config"}
+_ANTHROPIC_BLOCKS = (
     "tool_use",
     "tool_result",
     "image",
@@ -41,16 +41,16 @@ _ANTHROPIC_BLOCKS: Final = (
     "redacted_thinking",
 )
 # Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
-_TOOLS: Final = {"chat": ("tools", "functions"), "converse": ("toolConfig",)}
+_TOOLS = {"chat": ("tools", "functions"), "converse": ("toolConfig",)}
 # Fields by which a provider takes up what it has kept itself.
-_SERVER_STATE: Final = {
+_SERVER_STATE = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),
 }
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
-_READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
+_READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
-_SETTINGS: Final = (
+_SETTINGS = (
     "required",
     "none",
     "pro",
@@ -60,11 +60,11 @@ _SETTINGS: Final = (
     "json_mode",
     "audio",
 )
-_THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
-_SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
+_THINKING_BLOCKS = ("thinking", "redacted_thinking")
+_SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProviderRequest:
     """Hold a request as all rules read it."""
 
@@ -115,13 +115,14 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
     messages = tuple(map(Message, _messages(raw, shape)))
     toolsets = [read_tools(raw.get(field)) for field in _TOOLS.get(shape, ("tools",))]
-    uncounted = [
-        *(f"server state ({field})" for field in _SERVER_STATE.get(shape, ()) if raw.get(field)),
-        *(["built-in tool web_search"] if "web_search_options" in raw else []),
-        *(["a prediction"] if shape == "chat" and raw.get("prediction") else []),
-        *(name for toolset in toolsets for name in toolset.uncounted),
-        *sealed_thinking(_message_records(raw, shape), shape, messages),
-    ]
+    states = _SERVER_STATE.get(shape, ())
+    uncounted = [f"server state ({field})" for field in states if raw.get(field)]
+    if "web_search_options" in raw:
+        uncounted.append("built-in tool web_search")
+    if shape == "chat" and raw.get("prediction"):
+        uncounted.append("a prediction")
+    uncounted += [name for toolset in toolsets for name in toolset.uncounted]
+    uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
     budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
     if shape == "anthropic" and budget:  # of which the model is told
         uncounted.append("a task budget")
@@ -158,7 +159,7 @@ def _shape(raw: Raw) -> str | None:
 
     messages = objects_in(raw["messages"])
     tools = raw.get("tools")
-    tools = objects_in(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
+    tools = objects_in(as_object(tools).get("tools", tools))
     names_roles = any(
         "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES)
         for entry in messages
@@ -194,32 +195,23 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 def _message_records(raw: Raw, shape: str) -> list[Any]:
     """List a request's messages; a single one becomes a list."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
+    records = [] if value is None else [value]
     if isinstance(value, list | tuple):
         records = list(value)
-    else:
-        records = [] if value is None else [value]
     if shape == "responses":
         return [
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records
         ]
     if shape == "gemini":
-        contents = [
-            {"parts": [{"text": content}]} if isinstance(content, str) else content
-            for content in records
-        ]
         # One resolution for all media, where a part says none of its own.
         resolution = value_at(raw, _RESOLUTION)
-        if not isinstance(resolution, str):
-            return contents
-        return [
-            {
-                **content,
-                "parts": [{"mediaResolution": resolution, **part} for part in content["parts"]],
-            }
-            if objects_in(as_object(content).get("parts"))
-            else content
-            for content in contents
-        ]
+        own = {"mediaResolution": resolution} if isinstance(resolution, str) else {}
+        for place, content in enumerate(records):
+            if isinstance(content, str):
+                content = {"parts": [{"text": content}]}
+            if own and objects_in(as_object(content).get("parts")):
+                content = {**content, "parts": [{**own, **part} for part in content["parts"]]}
+            records[place] = content
     return records
 
 
@@ -258,10 +250,12 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
         thinks = any(
             block.get("type") in _THINKING_BLOCKS or "reasoningContent" in block for block in blocks
         )
-    return [*signs, *(["thinking in the history"] if thinks else [])]
+    if thinks:
+        signs.append("thinking in the history")
+    return signs
 
 
-def request_settings(raw: Raw, shape: str) -> dict[str, Any]:
+def request_settings(raw: Raw, shape: str) -> Data:
     """Return a request's settings apart from its messages and tools.
 
     The table of requests gives their places.
@@ -270,17 +264,14 @@ def request_settings(raw: Raw, shape: str) -> dict[str, Any]:
     True
     """
     row = read_toml("framings.toml")["request"][shape]
-    schema, forced = (
-        next(
-            (
-                value_at(raw, path, unpack=True)
-                for needed, path in row.get(name, ())
-                if holds(raw, needed)
-            ),
-            None,
-        )
-        for name in ("schema", "forced")
-    )
+
+    def first(name: str) -> Any:
+        for needed, path in row.get(name, ()):
+            if holds(raw, needed):
+                return value_at(raw, path, unpack=True)
+        return None
+
+    schema = first("schema")
     if isinstance(schema, Mapping) and row.get("bare_schema"):
         schema = {"schema": schema}
     settings = {
@@ -288,7 +279,7 @@ def request_settings(raw: Raw, shape: str) -> dict[str, Any]:
     }
     return {
         "model": text_or_empty(value_at(raw, row["model"])).removeprefix("models/"),
-        "forced": text_or_empty(forced),
+        "forced": text_or_empty(first("forced")),
         "schema": schema if isinstance(schema, Mapping) else None,
         **settings,
     }

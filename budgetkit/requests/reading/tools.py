@@ -17,35 +17,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
-from budgetkit.budget.quoting import brief
+from budgetkit.message import Data
+from budgetkit.requests.reading.parts import as_list, objects_in
 
 Schema = Mapping[str, Any]
 
-_NEWER_PARAMETERS: Final = ("parametersJsonSchema", "parameters_json_schema")
-_PARAMETERS: Final = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
-_DECLARATIONS: Final = ("functionDeclarations", "function_declarations")
+_NEWER_PARAMETERS = ("parametersJsonSchema", "parameters_json_schema")
+_PARAMETERS = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
 # What may stand around a list of tools: a JSON-RPC answer, a request's body, Converse's configuration.
-_ENVELOPES: Final = ("result", "toolConfig", "tools")
-_DEEPEST_ENVELOPE: Final = 4
-_FURTHER_PAGES: Final = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
+_ENVELOPES = ("result", "toolConfig", "tools")
+_DEEPEST_ENVELOPE = 4
+_FURTHER_PAGES = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
 # Entries of Converse's list that are no tools.
-_NO_TOOLS: Final = {"cachePoint"}
-_DEFINITIONS: Final = ("definitions", "$defs")
-_CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
-_WITH_TEXT: Final = {"properties", "items", "description", "enum"}
-_MOST_REFERENCES: Final = 1_000  # definitions that refer to each other can double at every step
-_DEEPEST_SCHEMA: Final = 100
+_NO_TOOLS = {"cachePoint"}
+_DEFINITIONS = ("definitions", "$defs")
+_CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
+_WITH_TEXT = {"properties", "items", "description", "enum"}
+_MOST_REFERENCES = 1_000  # definitions that refer to each other can double at every step
+_DEEPEST_SCHEMA = 100
 # Fields by which something without a name is still known to be meant as a function.
-_OF_A_FUNCTION: Final = {"description", "function", "type", *_PARAMETERS}
-_EXPECTED: Final = (
-    "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
-)
+_OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
+_EXPECTED = "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Toolset:
     """Hold the tools of a request.
 
@@ -213,7 +213,7 @@ def _gemini_tool(tool: Schema) -> Schema:
     }
 
 
-def _with_schema_as(tool: Schema, field: str) -> dict[str, Any]:
+def _with_schema_as(tool: Schema, field: str) -> Data:
     """Return a tool's name and description, and its schema under the name that another form has for it."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
@@ -268,7 +268,7 @@ def inlined(schema: Schema) -> Schema:
     >>> inlined(word)
     {'properties': {'word': {'type': 'string'}}}
     """
-    definitions: dict[str, Any] = {}
+    definitions: Data = {}
     for name in _DEFINITIONS:
         if isinstance(schema.get(name), Mapping):
             definitions |= schema[name]
@@ -306,13 +306,13 @@ def inner_schemas(schema: Schema) -> list[Schema]:
     items = schema.get("items")
     inner = [items] if isinstance(items, Mapping) and items else []
     for name in _CHOICES:
-        choices = schema.get(name)
-        inner += [
-            choice
-            for choice in (choices if isinstance(choices, list | tuple) else ())
-            if isinstance(choice, Mapping) and _WITH_TEXT & choice.keys()
-        ]
+        inner += [choice for choice in objects_in(schema.get(name)) if _WITH_TEXT & choice.keys()]
     return inner
+
+
+def choices_of(schema: Schema) -> list[str]:
+    """Return the values that a schema allows, as texts; none where it allows any."""
+    return [*map(str, as_list(schema.get("enum")))]
 
 
 def properties_of(schema: Schema) -> dict[str, Schema]:
@@ -325,8 +325,8 @@ def properties_of(schema: Schema) -> dict[str, Schema]:
     }
 
 
-_SERVERS: Final = {"mcpServers", "mcp_servers", "servers", "context_servers"}
-_ADDRESSES: Final = ("command", "url", "httpUrl", "serverUrl")
+_SERVERS = {"mcpServers", "mcp_servers", "servers", "context_servers"}
+_ADDRESSES = ("command", "url", "httpUrl", "serverUrl")
 
 
 def servers_in(configuration: Any) -> dict[str, Schema]:

@@ -21,23 +21,22 @@ from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import Raw, Record
+from budgetkit.budget import check_choice
+from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw, ToolCall
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
 # Forms whose system text stands beside the messages.
-_BESIDE: Final = (
+_BESIDE = (
     "anthropic",
     "gemini",
     "converse",
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProviderMessages:
     """Hold messages in a provider's form.
 
@@ -54,7 +53,7 @@ class ProviderMessages:
     """
 
     form: str
-    messages: list[Record]
+    messages: list[Data]
     ends: list[int]
     head: int = 0
 
@@ -86,7 +85,7 @@ def write_messages(
         if raw.get("tool_calls")
         for call in Message(raw).tool_calls
     }
-    messages: list[Record] = []
+    messages: list[Data] = []
     ends: list[int] = []
     place = head
     # Each step writes one message, or the parts of one record: after [tool 1, tool 2] there is one record more.
@@ -124,7 +123,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
     return texts
 
 
-def as_it_came(raw: Raw) -> Record:
+def as_it_came(raw: Raw) -> Data:
     """Return the single record behind a message, or the chat message itself.
 
     Of a record that was split, it is this message's part.
@@ -136,7 +135,7 @@ def as_it_came(raw: Raw) -> Record:
     return _with_bytes(record) if origin.get("bytes") else record
 
 
-def _plain(raw: Raw) -> Record:
+def _plain(raw: Raw) -> Data:
     """Return a chat message without its origin.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
@@ -175,27 +174,22 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     return raws[start:end]
 
 
-def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Record]:
+def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write messages that are parts of one record, or one message, in a form."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
-    if not origins or origins[0]["form"] != form or not origins[0]["records"]:
-        return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
-    if any(origin.get("bytes") for origin in origins):
-        return [_with_bytes(record) for record in _as_they_came(group, origins, form, names)]
-    return _as_they_came(group, origins, form, names)
-
-
-def _as_they_came(
-    group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
-) -> list[Record]:
-    """Return the source records of messages, with the text of cut ones."""
-    if "places" in origins[0]:
-        return [_join_pieces(group, form)]
-    if not any("rewritten" in origin for origin in origins):
-        return list(origins[0]["records"])
-    if len(group) == 1:
-        return [_with_text(record, group[0], form) for record in origins[0]["records"]]
-    return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    came = bool(origins) and origins[0]["form"] == form
+    records = origins[0]["records"] if came else []
+    has_bytes = bool(records) and any(origin.get("bytes") for origin in origins)
+    is_cut = any("rewritten" in origin for origin in origins)
+    if records and "places" in origins[0]:
+        records = [_join_pieces(group, form)]
+    elif records and is_cut and len(group) == 1:
+        records = [_with_text(record, group[0], form) for record in records]
+    elif not records or is_cut:
+        records = [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    if has_bytes:
+        return [_with_bytes(record) for record in records]
+    return list(records)
 
 
 def _with_bytes(value: Any) -> Any:
@@ -212,7 +206,7 @@ def _with_bytes(value: Any) -> Any:
     return {name: _with_bytes(part) for name, part in value.items()}
 
 
-def _join_pieces(group: Sequence[Raw], form: str) -> Record:
+def _join_pieces(group: Sequence[Raw], form: str) -> Data:
     """Join the remaining pieces of a split record, with its blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
@@ -227,7 +221,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Record:
     return {**group[0][ORIGIN]["records"][0], field: blocks}
 
 
-def _with_text(record: Raw, raw: Raw, form: str) -> Record:
+def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Return a record with the message's text, and all else unchanged.
 
     The text may be that of a result in it.
@@ -235,12 +229,8 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Record:
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
-            return {
-                **record,
-                "output": _with_others(
-                    {"type": "input_text", "text": text}, _others(record["output"])
-                ),
-            }
+            part = {"type": "input_text", "text": text}
+            return {**record, "output": _with_others(part, _others(record["output"]))}
         if "content" not in record:
             return dict(record)
     field = blocks_field(form)
@@ -265,39 +255,34 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Record:
     return {**record, field: changed}
 
 
-def _result_with(block: Raw, text: str) -> Record:
+def _result_with(block: Raw, text: str) -> Data:
     """Return the block of a tool's result with another text."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
         if isinstance(inner, Mapping):
             if name != "toolResult":  # with Gemini pictures stand beside the response
                 return {**block, name: {**inner, "response": {"result": text}}}
-            return {
-                **block,
-                name: {**inner, "content": [{"text": text}, *_others(inner.get("content"))]},
-            }
-    return {
-        **block,
-        "content": _with_others({"type": "text", "text": text}, _others(block.get("content"))),
-    }
+            contents = [{"text": text}, *_others(inner.get("content"))]
+            return {**block, name: {**inner, "content": contents}}
+    part = {"type": "text", "text": text}
+    return {**block, "content": _with_others(part, _others(block.get("content")))}
 
 
 def _others(content: Any) -> list[Raw]:
     """List the parts without text, such as pictures and files."""
-    parts = objects_in(content)
     return [
         part
-        for part in parts
+        for part in objects_in(content)
         if not any("text" in value for kind, value in sorted_part(part) if kind == "text")
     ]
 
 
-def _with_others(text: Record, others: Sequence[Raw]) -> Any:
+def _with_others(text: Data, others: Sequence[Raw]) -> Any:
     """Return a text by itself, or in front of the parts that stand with it."""
     return [text, *others] if others else text["text"]
 
 
-def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Record]:
+def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     """Convert a message to the provider's format; skip empty ones, which providers reject."""
     message = Message(raw)
     if form == "responses":
@@ -313,9 +298,7 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Record]:
         return [{"role": speaker, "content": raw["content"]}]
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
-        blocks += [
-            _call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls
-        ]
+        blocks += [_call_block(call, form) for call in message.tool_calls]
     if not blocks:
         return []
     return [{"role": speaker, blocks_field(form): blocks}]
@@ -330,7 +313,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
     ]
 
 
-def _items(message: Message) -> list[Record]:
+def _items(message: Message) -> list[Data]:
     """Write a message as items of OpenAI Responses; a call is an item of its own.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -343,7 +326,7 @@ def _items(message: Message) -> list[Record]:
         pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
         output = _with_others({"type": "input_text", "text": message.text}, pictures)
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
-    items: list[Record] = []
+    items: list[Data] = []
     if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
@@ -352,18 +335,12 @@ def _items(message: Message) -> list[Record]:
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:
-        items.append(
-            {
-                "type": "function_call",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-            }
-        )
+        asked = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        items.append({"type": "function_call", **asked})
     return items
 
 
-def _item_part(part: Raw, kind: str) -> Record:
+def _item_part(part: Raw, kind: str) -> Data:
     if part.get("type") == "text":
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
@@ -374,7 +351,7 @@ def _item_part(part: Raw, kind: str) -> Record:
     return dict(part)
 
 
-def _block(part: Raw, form: str) -> Record:
+def _block(part: Raw, form: str) -> Data:
     """Convert a text or picture to a block of the format; keep others unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
@@ -400,21 +377,21 @@ def _block(part: Raw, form: str) -> Record:
     return dict(part)
 
 
-def _call_block(id: str, name: str, arguments: str, form: str) -> Record:
+def _call_block(call: ToolCall, form: str) -> Data:
     try:
-        values = json.loads(arguments or "{}")
+        values = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         values = {}
     if not isinstance(values, Mapping):
         values = {"value": values}
     if form == "gemini":
-        return {"functionCall": {"name": name, "args": values}}
+        return {"functionCall": {"name": call.name, "args": values}}
     if form == "converse":
-        return {"toolUse": {"toolUseId": id, "name": name, "input": values}}
-    return {"type": "tool_use", "id": id, "name": name, "input": values}
+        return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": values}}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": values}
 
 
-def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Record:
+def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
     """Write a tool's result, its pictures in it."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]

@@ -99,12 +99,8 @@ def document_of(text: Any, number: int) -> Document:
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
     """Make a document of each row of a frame."""
-    texts = [
-        column
-        for column in frame.columns
-        if frame[column].map(lambda value: isinstance(value, str)).any()
-    ]
-    if not texts:
+    is_text = frame.map(lambda value: isinstance(value, str))
+    if not is_text.to_numpy().any():
         raise ValueError(
             f"No column of texts among {quoted(map(str, frame.columns))}. Name one 'text'."
         )
@@ -145,9 +141,18 @@ def read(path: str) -> Corpus:
     """
     place = Path(path).expanduser()
     if _GLOB.search(path) and not place.exists():
-        corpus = _glob(place)
+        # Split where the first wildcard is.
+        fixed = 0
+        while not _GLOB.search(place.parts[fixed]):
+            fixed += 1
+        corpus = folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
     elif place.suffix.lower() in TABLES and place.is_file():
-        corpus = _checked(place)
+        try:
+            corpus = _table(place)
+        except csv.Error as problem:
+            raise ValueError(
+                f"Invalid table {one_line(str(place))}: {one_line(str(problem))}. Save it as JSONL, one object a line."
+            ) from None
     elif place.suffix.lower() in SESSIONS and place.is_file():
         try:
             corpus = _conversations(place)
@@ -156,39 +161,16 @@ def read(path: str) -> Corpus:
     else:
         corpus = folder(place)
     with_text = corpus.where(lambda document: bool(document.text))
-    if not with_text.documents:
-        raise ValueError(
-            f"No text in {one_line(path)}: {_nothing(corpus)}. Pass a folder, a text file, a table or a glob."
-        )
-    return with_text
-
-
-def _nothing(corpus: Corpus) -> str:
-    if not corpus.problems:
-        return "no text is there"
-    first = corpus.problems[0]
-    many = len(corpus.problems)
-    name = one_line(Path(first.name).name)
-    return (
-        f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
+    if with_text.documents:
+        return with_text
+    reason = "no text is there"
+    if corpus.problems:
+        first = corpus.problems[0]
+        named = f"{one_line(Path(first.name).name)}, {one_line(first.reason)}"
+        reason = f"none of its {len(corpus.problems):,} files or rows is text, the first: {named}"
+    raise ValueError(
+        f"No text in {one_line(path)}: {reason}. Pass a folder, a text file, a table or a glob."
     )
-
-
-def _glob(place: Path) -> Corpus:
-    """Split a path where its first wildcard is."""
-    fixed = 0
-    while not _GLOB.search(place.parts[fixed]):
-        fixed += 1
-    return folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
-
-
-def _checked(path: Path) -> Corpus:
-    try:
-        return _table(path)
-    except csv.Error as problem:
-        raise ValueError(
-            f"Invalid table {one_line(str(path))}: {one_line(str(problem))}. Save it as JSONL, one object a line."
-        ) from None
 
 
 def _table(path: Path) -> Corpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -14,6 +14,7 @@ import pandas as pd
 
 from budgetkit.budget import brief, one_line, quoted
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.files import Table, read_toml
 from budgetkit.trace.tables import text_table
 
 
@@ -153,14 +154,9 @@ class Corpus:
         >>> [(len(piece.text), piece.name) for piece in corpus.pieces(500, 500, most=2)]
         [(500, 'all [1]'), (500, 'all [2]')]
         """
-        return Corpus(
-            tuple(
-                piece
-                for document in self
-                for piece in _pieces(document, shortest, longest, most, seed)
-            ),
-            self.problems,
-        )
+        limits = (shortest, longest, most, seed)
+        pieces = (piece for document in self for piece in _pieces(document, *limits))
+        return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
         """Return one row a document: class, language, source, name and characters."""
@@ -189,31 +185,15 @@ def _pieces(
 #: Longest file that is read; a longer one is reported.
 MOST_BYTES = 5_000_000
 
-_CODE = {
-    "python": "py pyi pyx", "javascript": "js mjs cjs jsx", "typescript": "ts tsx", "c": "c h", "rust": "rs",
-    "cpp": "cc cpp cxx hh hpp hxx", "java": "java", "go": "go", "ruby": "rb", "php": "php", "perl": "pl pm",
-    "shell": "sh bash zsh fish", "sql": "sql", "kotlin": "kt", "swift": "swift", "csharp": "cs", "scala": "scala",
-    "haskell": "hs", "lua": "lua", "r": "r", "julia": "jl", "css": "css scss", "fortran": "f f90", "tcl": "tcl",
-    "powershell": "ps1", "cmake": "cmake", "vim": "vim",
-}  # fmt: skip
-_DATA = {
-    "json": "json", "yaml": "yaml yml", "toml": "toml", "csv": "csv tsv", "xml": "xml", "ini": "ini cfg",
-    "svg": "svg", "ipynb": "ipynb", "po": "po",
-}  # fmt: skip
-_MARKUP = {"markdown": "md", "html": "html htm", "latex": "tex", "rst": "rst", "roff": "1 3 8"}
-
 #: Class and language of a file by its suffix; any other is ("text", its suffix).
-LANGUAGES: dict[str, tuple[str, str]] = {
-    f".{suffix}": (kind, language)
-    for kind, table in {"code": _CODE, "data": _DATA, "markup": _MARKUP}.items()
-    for language, suffixes in table.items()
-    for suffix in suffixes.split()
-} | {
-    ".log": ("log", "log"),
-    ".txt": ("prose", "text"),
-    ".map": ("odd", "source-map"),
-    ".pem": ("odd", "base64"),
-}
+LANGUAGES: Mapping[str, tuple[str, str]] = Table(
+    lambda: {
+        f".{suffix}": (kind, language)
+        for kind, table in read_toml("kinds.toml")["suffixes"].items()
+        for language, suffixes in table.items()
+        for suffix in suffixes.split()
+    }
+)
 
 #: Classes of files whose text may as well be Chinese, Japanese or Korean.
 _OF_TEXT = ("prose", "markup", "log", "text")
@@ -231,14 +211,6 @@ def is_cjk(text: str) -> bool:
     if text.isascii():
         return False
     return 5 * len(_CJK.findall(text)) >= len("".join(text.split()))
-
-
-def _language_of_cjk(text: str) -> str:
-    if _KANA.search(text):
-        return "ja"
-    if _HANGUL.search(text):
-        return "ko"
-    return "zh hans"
 
 
 def folder(
@@ -291,14 +263,13 @@ def folder(
         )
     if pattern == "**/*" and _lists_texts(root / "MANIFEST.csv"):
         return _from_manifest(root, most)
-    paths = sorted(
-        file
-        for file in root.glob(pattern)
-        if file.is_file()
-        and not any(
-            part.startswith(".") or part == "__pycache__" for part in file.relative_to(root).parts
-        )
-    )
+
+    def is_read(file: Path) -> bool:
+        parts = file.relative_to(root).parts
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        return file.is_file() and not hidden
+
+    paths = sorted(filter(is_read, root.glob(pattern)))
     return files(paths, root.name, root, kind, language, most)
 
 
@@ -320,7 +291,8 @@ def files(
             continue
         about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         if about[0] in _OF_TEXT and is_cjk(text):
-            about = ("cjk", _language_of_cjk(text))
+            language_of_cjk = "ko" if _HANGUL.search(text) else "zh hans"
+            about = ("cjk", "ja" if _KANA.search(text) else language_of_cjk)
         name = path.relative_to(root).as_posix()
         read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)
@@ -398,14 +370,6 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
         return Problem(str(path), f"not UTF-8: byte {error.start:,} is {data[error.start]:#04x}")
 
 
-def _document(path: Path, most: int, *about: str) -> Document | Problem:
-    """Read a file as one document."""
-    text = file_text(path, most)
-    if isinstance(text, Problem):
-        return text
-    return Document(text, *about)
-
-
 def _lists_texts(manifest: Path) -> bool:
     """Tell whether a manifest lists texts and not conversations."""
     if not manifest.is_file():
@@ -430,9 +394,9 @@ def _from_manifest(root: Path, most: int) -> Corpus:
                     *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside),
                 ]
             else:
-                read.append(
-                    _document(path, most, row["class"], row["language"], source, row["path"])
-                )
+                text = file_text(path, most)
+                about = (row["class"], row["language"], source, row["path"])
+                read.append(text if isinstance(text, Problem) else Document(text, *about))
     return _sorted_out(read)
 
 
@@ -444,10 +408,8 @@ def rows_in(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except (
-            ValueError,
-            RecursionError,
-        ):  # no JSON, a number of thousands of digits, lists in lists without end
+        # no JSON, a number of thousands of digits, lists in lists without end
+        except (ValueError, RecursionError):
             yield None
 
 
@@ -458,13 +420,8 @@ def _row(
         return Problem(name, "not JSON")
     if not isinstance(row.get(column), str):
         return Problem(name, f"no text in {brief(column)}; it has {quoted(row)}")
-    return Document(
-        row[column],
-        kind,
-        language or row.get("lang") or row.get("language") or "text",
-        source,
-        name,
-    )
+    language = language or row.get("lang") or row.get("language") or "text"
+    return Document(row[column], kind, language, source, name)
 
 
 def _sorted_out(read: Iterable[Document | Problem]) -> Corpus:

@@ -222,24 +222,20 @@ def standard_library(most: int = 100) -> Corpus:
     root = Path(sysconfig.get_paths()["stdlib"])
     source = f"CPython {platform.python_version()}"
     modules = sorted(root.glob("*.py"))
-    code = files(_spread(modules, most), source, root, most=_ROOM)
+    # At most so many, evenly over the list.
+    step = max(len(modules) / max(most, 1), 1)
+    chosen = [modules[int(number * step)] for number in range(min(most, len(modules)))]
+    code = files(chosen, source, root, most=_ROOM)
     prose = file_text(root / "pydoc_data" / "topics.py")
     if not isinstance(prose, str):
         return code
     from pydoc_data.topics import topics
 
-    return code + Corpus(
-        tuple(
-            Document(text, "prose", "en", source, f"topic {name}")
-            for name, text in sorted(topics.items())
-        )
+    prose_documents = (
+        Document(text, "prose", "en", source, f"topic {name}")
+        for name, text in sorted(topics.items())
     )
-
-
-def _spread(paths: list[Path], most: int) -> list[Path]:
-    """Take at most so many, evenly over the list."""
-    step = max(len(paths) / max(most, 1), 1)
-    return [paths[int(number * step)] for number in range(min(most, len(paths)))]
+    return code + Corpus(tuple(prose_documents))
 
 
 SOURCE = "budgetkit mini-corpus"
@@ -259,20 +255,16 @@ def shipped() -> Corpus:
     >>> sorted(set(shipped().frame()["class"]))
     ['cjk mixed', 'cjk prose', 'code', 'data', 'markup', 'prose']
     """
-    return Corpus(
-        tuple(document for name in data_files("corpora") for document in _documents(name))
-    )
-
-
-def _documents(name: str) -> Iterator[Document]:
-    kind = name.rpartition("/")[2].removesuffix(".txt").replace("-", " ")
-    text = read_bytes(name).decode()
-    heads = list(_HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    for head, end in zip(heads, ends, strict=True):
-        yield Document(
-            text[head.end() : end].rstrip("\n"), kind, head["language"], SOURCE, head["title"]
-        )
+    documents = []
+    for name in data_files("corpora"):
+        kind = name.rpartition("/")[2].removesuffix(".txt").replace("-", " ")
+        text = read_bytes(name).decode()
+        heads = list(_HEAD.finditer(text))
+        ends = [head.start() for head in heads[1:]] + [len(text)]
+        for head, end in zip(heads, ends, strict=True):
+            body = text[head.end() : end].rstrip("\n")
+            documents.append(Document(body, kind, head["language"], SOURCE, head["title"]))
+    return Corpus(tuple(documents))
 
 
 def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
@@ -298,16 +290,10 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     True
     """
     numbers = range(2 * seed * documents + 1, 2 * (seed + 1) * documents + 1, 2)
-    return Corpus(
-        tuple(
-            Document(
-                generate(recipe, number, characters),
-                "odd",
-                recipe,
-                "budgetkit generators",
-                f"seed {number}",
-            )
-            for recipe in RECIPES
-            for number in numbers
-        )
-    )
+    generated = []
+    for recipe in RECIPES:
+        for number in numbers:
+            text = generate(recipe, number, characters)
+            about = (recipe, "budgetkit generators", f"seed {number}")
+            generated.append(Document(text, "odd", *about))
+    return Corpus(tuple(generated))

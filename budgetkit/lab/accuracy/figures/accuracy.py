@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,20 +33,9 @@ _MOST_POINTS = 3_000
 
 def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
     sample = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
-    columns = [
-        "counter",
-        by,
-        "language",
-        "source",
-        "document",
-        "characters",
-        "exact",
-        "estimate",
-        "error",
-    ]
-    return sample[list(dict.fromkeys(columns))].sort_values(
-        [by, "counter"], kind="stable", ignore_index=True
-    )
+    first = ["counter", by, "language", "source", "document", "characters", "exact"]
+    columns = list(dict.fromkeys([*first, "estimate", "error"]))
+    return sample[columns].sort_values([by, "counter"], kind="stable", ignore_index=True)
 
 
 def _draw_by_class(table: pd.DataFrame) -> Spec:
@@ -57,18 +45,11 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         _box(table[table["counter"] == name], group, name, number)
         for number, name in enumerate(counters)
     ]
-    y = {
-        "title": {"text": "error, % of the exact count"},
-        "ticksuffix": " %",
-        "zerolinewidth": 2,
-        "nticks": 8,
-    }
+    title = {"text": "error, % of the exact count"}
+    y = {"title": title, "ticksuffix": " %", "zerolinewidth": 2, "nticks": 8}
     legend = {"orientation": "h", "y": -0.15, "x": 0}
-    height = 420
-    return {
-        "data": boxes,
-        "layout": layout(height, {}, y, boxmode="group", showlegend=True, legend=legend),
-    }
+    drawn = layout(420, {}, y, boxmode="group", showlegend=True, legend=legend)
+    return {"data": boxes, "layout": drawn}
 
 
 def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
@@ -92,13 +73,6 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
     }
 
 
-def _with_ends(x: pd.Series[Any], y: pd.Series[Any], ends: list[pd.Series[Any]], name: str) -> Spec:
-    """Return a line with an interval at each point."""
-    up, down = (end.tolist() for end in ends)
-    spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
-    return line(x, y.round(2), mode="lines+markers", name=plain(name), error_y=spread)
-
-
 def _buffers(
     errors: pd.DataFrame,
     window: int,
@@ -109,13 +83,8 @@ def _buffers(
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
             buffer = buffer_for(group, window, risk, window_mix)
-            row = {
-                "counter": name,
-                "risk": risk,
-                "buffer": buffer.share,
-                "low": buffer.low,
-                "high": buffer.high,
-            }
+            row = {"counter": name, "risk": risk, "buffer": buffer.share}
+            row |= {"low": buffer.low, "high": buffer.high}
             rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
     return pd.DataFrame(rows)
 
@@ -125,33 +94,26 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     lines = []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
         style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
-        ends = [100 * (rows["high"] - rows["buffer"]), 100 * (rows["buffer"] - rows["low"])]
-        ends = [end.clip(lower=0) for end in ends]
-        line_of_counter = _with_ends(100 * rows["risk"], 100 * rows["buffer"], ends, str(name))
-        lines.append(
-            line_of_counter
-            | {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover}
+        buffer = rows["buffer"]
+        up, down = (
+            (100 * end).clip(lower=0).tolist()
+            for end in (rows["high"] - buffer, buffer - rows["low"])
         )
+        spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
+        more = {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover}
+        x, y = 100 * rows["risk"], (100 * buffer).round(2)
+        named = plain(str(name))
+        lines.append(line(x, y, mode="lines+markers", name=named, error_y=spread) | more)
     risks = sorted({100 * risk for risk in table["risk"]})
     ticks = {"tickvals": risks, "ticktext": [f"{risk:g} %" for risk in risks], "tickangle": 0}
     title = {"text": "accepted chance of an overflow"}
-    x_axis = {
-        "type": "log",
-        "title": title,
-        **ticks,
-        "minor": {"showgrid": False},
-        "autorange": "reversed",
-    }
-    y_axis = {
-        "title": {"text": "safety buffer, of the window"},
-        "ticksuffix": " %",
-        "rangemode": "tozero",
-    }
+    grid = {"minor": {"showgrid": False}, "autorange": "reversed"}
+    x_axis = {"type": "log", "title": title, **ticks, **grid}
+    y_title = {"text": "safety buffer, of the window"}
+    y_axis = {"title": y_title, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": -0.25, "x": 0}
-    return {
-        "data": lines,
-        "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend),
-    }
+    drawn = layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
+    return {"data": lines, "layout": drawn}
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
@@ -163,10 +125,9 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
     )
     sums["characters_a_token"] = sums["characters"] / sums["exact"]
     sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
-    english = sums.loc[sums["language"] == base, "characters_in_window"]
-    sums["of_base"] = sums["characters_in_window"] / (
-        english.iloc[0] if len(english) else sums["characters_in_window"].max()
-    )
+    size = sums["characters_in_window"]
+    english = size[sums["language"] == base]
+    sums["of_base"] = size / (english.iloc[0] if len(english) else size.max())
     table: pd.DataFrame = sums.sort_values("characters_in_window", ignore_index=True)
     return table
 
@@ -178,11 +139,8 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
         for name, kind, n in zip(names, table["class"], table["documents"], strict=True)
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
-    bar = bars(
-        table["characters_in_window"],
-        hovertemplate="%{x:,} characters<extra></extra>",
-        marker=marker,
-    )
+    hover = "%{x:,} characters<extra></extra>"
+    bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
     bar = written(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
     x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
     x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
@@ -274,12 +232,8 @@ def _draw(table: pd.DataFrame) -> Spec:
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
-    x = {
-        "title": {"text": "tokens", "standoff": 4},
-        "tickformat": "~s",
-        "nticks": 6,
-        "zerolinewidth": 2,
-    }
+    x: Spec = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s"}
+    x |= {"nticks": 6, "zerolinewidth": 2}
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
@@ -296,16 +250,9 @@ _KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
 def _table_speeds(
     errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapping[str, str]
 ) -> pd.DataFrame:
-    rows = [
-        {
-            "counter": name,
-            "kind": kinds[name],
-            "error": errors[name],
-            "megabytes_a_second": speeds[name],
-        }
-        for name in errors
-    ]
-    return pd.DataFrame(rows).sort_values("error", ignore_index=True)
+    columns = {"kind": kinds, "error": errors, "megabytes_a_second": speeds}
+    table = pd.DataFrame(columns, index=[*errors]).rename_axis("counter").reset_index()
+    return table.sort_values("error", ignore_index=True)
 
 
 def _draw_speeds(table: pd.DataFrame) -> Spec:
@@ -321,28 +268,17 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
     title = {"text": "MB a second, on this machine", "standoff": 4}
-    x_axis = {
-        "type": "log",
-        "range": reach,
-        "title": title,
-        "tickformat": "~s",
-        "dtick": 1,
-        "showgrid": False,
-    }
-    y_axis = {
-        "range": [-0.08 * top, top],
-        "ticksuffix": " %",
-        "title": {"text": "mean absolute error", "standoff": 4},
-    }
+    ticks = {"tickformat": "~s", "dtick": 1, "showgrid": False}
+    x_axis = {"type": "log", "range": reach, "title": title, **ticks}
+    y_title = {"text": "mean absolute error", "standoff": 4}
+    y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": y_title}
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
-    return {
-        "data": [dots],
-        "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8}),
-    }
+    drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
+    return {"data": [dots], "layout": drawn}
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Return a label for each heap of points, so that none overlap."""
+    """Return one label for each group of points, without overlaps."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []
@@ -368,29 +304,18 @@ def _heaps(x: Floats, y: Floats) -> list[list[int]]:
     """Group points whose labels would lie over each other."""
     heaps: list[list[int]] = []
     for place in np.argsort(y, kind="stable").tolist():
-        near = (
-            heap
-            for heap in heaps
-            if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE
-        )
-        heap = next(near, None)
-        if heap is None:
-            heaps.append([place])
+        for heap in heaps:
+            if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE:
+                heap.append(place)
+                break
         else:
-            heap.append(place)
+            heaps.append([place])
     return heaps
 
 
 def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
-    note: Spec = {
-        "x": x,
-        "y": y,
-        "text": name,
-        "ay": height,
-        "ayref": "y",
-        "showarrow": True,
-        "yanchor": "middle",
-    }
+    note: Spec = {"x": x, "y": y, "text": name, "ay": height, "ayref": "y"}
+    note |= {"showarrow": True, "yanchor": "middle"}
     if is_right:
         note |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
     else:

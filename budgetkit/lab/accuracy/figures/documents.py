@@ -103,13 +103,8 @@ def _points(
     }
     ring = [place for place, is_read in enumerate(table["read"]) if is_read]
     around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
-    read = points(
-        [x[place] for place in ring],
-        [y[place] for place in ring],
-        hoverinfo="skip",
-        marker=around,
-        **whole,
-    )
+    ring_x, ring_y = ([side[place] for place in ring] for side in (x, y))
+    read = points(ring_x, ring_y, hoverinfo="skip", marker=around, **whole)
     return [points(x, y, marker=mark, **tips, **whole), read]
 
 
@@ -138,17 +133,16 @@ def signed_percent(share: float, digits: int = 1) -> str:
     rounded = round(100 * share, digits)
     if not rounded:
         return "0 %"
-    return (f"{rounded:+,.{digits}f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace(
-        "-", "\u2212"
-    )
+    if abs(rounded) >= 100:
+        digits = 0
+    return f"{rounded:+,.{digits}f} %".replace("-", "\u2212")
 
 
 def _clipped(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
     """Return errors in percent, the axis' end, and a mark for each."""
     error = 100 * table["error"].to_numpy(float)
-    end = max(
-        20.0, float(np.ceil(min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95))) / 10) * 10)
-    )
+    far = min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95)))
+    end = max(20.0, float(np.ceil(far / 10) * 10))
     marks = ["triangle-right" if value > end else "circle" for value in error]
     return np.minimum(error, end).round(2).tolist(), end, marks
 
@@ -173,22 +167,12 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
         f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()
     ]
     place = {"xref": "paper", "xanchor": "left", "yref": "y"}
-    notes = [
-        note(
-            f"{100 * r['class_error']:,.{int(r['class_error'] < 1)}f} % off",
-            1,
-            row[r["class"]],
-            **place,
-        )
-        for _, r in first.iterrows()
-    ]
-    y = {
-        "tickvals": [row[name] for name in first["class"]],
-        "ticktext": ticks,
-        "showgrid": False,
-        "zeroline": False,
-    }
-    y |= {"range": [-0.6, len(classes) - 0.4]}
+    notes = []
+    for _, r in first.iterrows():
+        off = f"{100 * r['class_error']:,.{int(r['class_error'] < 1)}f} % off"
+        notes.append(note(off, 1, row[r["class"]], **place))
+    y: Spec = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks}
+    y |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
     x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
     drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
     drawn["margin"]["r"] = 72
@@ -200,13 +184,8 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
     marks = [mark.replace("right", "up") for mark in marks]
     x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
     reach = _decades(table["characters"])
-    x |= {
-        "minor": {"showgrid": False},
-        "showgrid": False,
-        "tickangle": 0,
-        "range": reach,
-        **_round_ticks(reach),
-    }
+    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0}
+    x |= {"range": reach, **_round_ticks(reach)}
     y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
     middles = _middles(
         table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error)
@@ -227,13 +206,10 @@ def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
         int(number[part[np.argmin(np.abs(error[part] - middle))]])
         for part, middle in zip(stretches, y, strict=True)
     ]
-    drawn = {
-        "line": {"color": INK, "width": 2.5},
-        "marker": {"symbol": "diamond", "size": 7},
-        "customdata": near,
-    }
+    shape = {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}}
     hover = "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"
-    return line(x, (round(v, 2) for v in y), mode="lines+markers", hovertemplate=hover, **drawn)
+    tips = {"customdata": near, "hovertemplate": hover}
+    return line(x, (round(v, 2) for v in y), mode="lines+markers", **shape, **tips)
 
 
 def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
@@ -258,13 +234,8 @@ def _draw_agreement(table: pd.DataFrame) -> Spec:
     reach = _decades(table["exact"], table["estimate"])
     ends = [10 ** reach[0], 10 ** reach[1]]
     same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
-    axis = {
-        "type": "log",
-        "range": reach,
-        "tickangle": 0,
-        "minor": {"showgrid": False},
-        **_round_ticks(reach),
-    }
+    grid = {"tickangle": 0, "minor": {"showgrid": False}}
+    axis = {"type": "log", "range": reach, **grid, **_round_ticks(reach)}
     x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
     y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
     estimate = table["estimate"].clip(lower=1).tolist()
@@ -303,9 +274,7 @@ def _pieces(texts: Mapping[str, str], model: str = "gpt-4o") -> Columns:
         lines += [(name, model, exact(text), i, piece) for i, piece in enumerate(tokens)]
         lines += [(name, CHARACTERS, rough(text), i, piece) for i, piece in enumerate(fours)]
     names = ("text", "counter", "tokens", "place", "piece")
-    return {
-        name: list(column) for name, column in zip(names, zip(*lines, strict=True), strict=True)
-    }
+    return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
 
 
 def _draw_pieces(table: Columns) -> Spec:
@@ -341,14 +310,11 @@ def _draw_pieces(table: Columns) -> Spec:
 
 
 def _say_pieces(table: Columns) -> str:
-    exact, rough = (
-        {
-            row["text"]: row["tokens"]
-            for row in rows(table)
-            if (row["counter"] == CHARACTERS) is is_rough
-        }
-        for is_rough in (False, True)
-    )
+    exact: dict[str, int] = {}
+    rough: dict[str, int] = {}
+    for row in rows(table):
+        counts = rough if row["counter"] == CHARACTERS else exact
+        counts[row["text"]] = row["tokens"]
     return ", ".join(f"{name}: {exact[name]} tokens, not {rough[name]}" for name in exact)
 
 
@@ -362,26 +328,18 @@ def _overrun(plan: Plan, exact: Sequence[Item], section: str | None = None) -> C
     for decision, item in zip(plan.decisions, exact, strict=True):
         if decision.section != name or not decision.kept:
             continue
-        language = language_of(item.payload.text)
-        if language in _LANGUAGES:
-            group = _LANGUAGES[language]
-        elif (
-            item.payload.text.isascii()
-            or max(map(ord, filter(str.isalpha, item.payload.text))) < 0x250
-        ):
-            group = _LATIN
-        else:
-            group = _OTHER
+        text = item.payload.text
+        is_latin = text.isascii() or max(map(ord, filter(str.isalpha, text)), default=0) < 0x250
+        group = _LANGUAGES.get(language_of(text), _LATIN if is_latin else _OTHER)
         for place, size in enumerate((1, decision.kept, item.tokens)):
             sums[group][place] += size
-    columns = dict(
-        zip(("messages", "counted", "actual"), zip(*sums.values(), strict=True), strict=True)
-    )
-    limit = plan[str(name)].limit
+    messages, counted, actual = map(list, zip(*sums.values(), strict=True))
     return {
         "language": list(sums),
-        **{k: list(v) for k, v in columns.items()},
-        "limit": [limit] * len(sums),
+        "messages": messages,
+        "counted": counted,
+        "actual": actual,
+        "limit": [plan[str(name)].limit] * len(sums),
     }
 
 
@@ -400,19 +358,11 @@ def _draw_overrun(table: Columns) -> Spec:
     line = {"color": VERMILLION, "width": 3}
     mark = {"type": "line", "x0": limit, "x1": limit, "y0": -0.6, "y1": 1.5, "line": line}
     notes = [note(f"budget: {limit:,}", limit, -0.6, yanchor="bottom")]
-    across = {
-        "range": [0, 1.05 * max(*totals, limit)],
-        "tickformat": "~s",
-        "title": {"text": "tokens"},
-    }
+    reach = [0, 1.05 * max(*totals, limit)]
+    across = {"range": reach, "tickformat": "~s", "title": {"text": "tokens"}}
     names = [f"counted<br>{totals[0]:,}", f"actual<br>{totals[1]:,}"]
-    down = {
-        "range": [1.6, -0.9],
-        "tickvals": [0, 1],
-        "ticktext": names,
-        "showgrid": False,
-        "zeroline": False,
-    }
+    down = {"range": [1.6, -0.9], "tickvals": [0, 1], "ticktext": names}
+    down |= {"showgrid": False, "zeroline": False}
     more = {"barmode": "stack", "shapes": [mark], "annotations": notes, "showlegend": True}
     legend = {"orientation": "h", "y": -0.35, "traceorder": "normal"}
     return {"data": data, "layout": layout(260, across, down, legend=legend, **more)}

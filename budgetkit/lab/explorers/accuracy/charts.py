@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
-from typing import Any
+from collections.abc import Collection, Hashable, Mapping
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.amounts import Share
+from budgetkit.budget import Share
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
-from budgetkit.lab.accuracy import read_off
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure, truth
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question, signed
+from budgetkit.message import Data
 from budgetkit.promise import needed
 from budgetkit.state import to_json
 
-Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
     """Return the state of the view."""
-    kpis = [kpi.drawn for kpi in (*_errors(stage.results), *_costs(stage.results))]
-    actions = {"reset_tip": "Back to the first settings; the texts stay"}
     return {
         "source": source(stage),
-        "kpis": kpis,
-        "actions": actions,
+        "kpis": [kpi.drawn for kpi in (*_errors(stage.results), *_costs(stage.results))],
+        "actions": {"reset_tip": "Back to the first settings; the texts stay"},
         "figures": [*FIGURES],
     }
 
@@ -72,11 +68,8 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     size = error.abs()
     name = called(results.counter)
     worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
-    if error.mean() < 0:
-        side = "counts too few"
-    elif error.mean() > 0:
-        side = "counts too many"
-    else:
+    side = "counts too few" if error.mean() < 0 else "counts too many"
+    if not error.mean():
         side = ""
     shown = named(results.counter)
     tip = f"95th percentile of the error's size, over {len(size):,} documents"
@@ -158,34 +151,28 @@ def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
 
 def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
     """Draw one figure, unless nothing that it depends on has changed."""
-    key = (stage.results.key, name, opened, *_depends(name, stage.results))
-    return stage.library.once_large(key, lambda: _drawn(stage, name, opened))
-
-
-def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
-    """Return the values beside the errors that make a figure another one; they are part of its key."""
-    now = results.settings
-    document = results.document
+    results = stage.results
+    depends: tuple[Hashable, ...] = (results.document,)
     if name in ("rooms", "buffers"):
         budgets = to_json(results.budget), to_json(results.buffered_budget)
-        return (*budgets, tuple(results.demand.items()), now.risk, now.window_mix)
-    return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
+        now = results.settings
+        depends = (*budgets, tuple(results.demand.items()), now.risk, now.window_mix)
+    elif name in ("speeds", "tax"):
+        depends = (results.budget.window if name == "tax" else None,)
 
+    def draw() -> Data:
+        table = _table(stage, name)
+        click = "document" if name in POINTS else None
+        return chart(QUESTIONS[name], table, _note(name, table, results), opened, click)
 
-def _drawn(stage: AccuracyStage, name: str, opened: bool) -> Data:
-    question, note = QUESTIONS[name]
-    table = _table(stage, name)
-    return chart(
-        question, table, note(table, stage.results), opened, "document" if name in POINTS else None
-    )
+    return stage.library.once_large((results.key, name, opened, *depends), draw)
 
 
 def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     results = stage.results
     if name == "rooms":
-        return figures.rooms.table(
-            results.budget, results.buffered_budget, results.demand, ratios(results)
-        )
+        budgets = results.budget, results.buffered_budget
+        return figures.rooms.table(*budgets, results.demand, ratios(results))
     if name == "buffers":
         return risks(results)
     if name == "speeds":
@@ -214,21 +201,9 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     window = results.buffer.window
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
-        buffer = read_off(
-            results.filled_windows,
-            results.buffer_errors,
-            window,
-            risk,
-            results.settings.window_mix,
-            results.buffer_kinds,
-        )
-        row = {
-            "counter": buffer.counter,
-            "risk": risk,
-            "buffer": buffer.share,
-            "low": buffer.low,
-            "high": buffer.high,
-        }
+        buffer = results.filled_windows.read_off(risk)
+        row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share}
+        row |= {"low": buffer.low, "high": buffer.high}
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         size = buffer.reserve.size
@@ -251,119 +226,91 @@ def speeds(stage: AccuracyStage) -> pd.DataFrame:
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
+    counters = {name: stage.library.counter(name) for name in core(results)}
+    seen = {count.name for count in counters.values()}
+    for count in (results.counter, results.exact):
+        if count.name not in seen:
+            counters.setdefault(count.name, count)
+
     error = dict[str, float]()
     speed = dict[str, float]()
-    kind = dict[str, str]()
-    for name, count in _counters(stage).items():
+    kind = dict.fromkeys(counters, "estimate")
+    for name, count in counters.items():
         counts = results.texts.counts(count)[chosen_rows]
         error[name] = float(np.abs(counts / right - 1).mean())
         speed[name] = results.texts.speed(count)
-        kind[name] = (
-            "chosen"
-            if count is results.counter
-            else "exact"
-            if count is results.exact
-            else "estimate"
-        )
+        if count is results.counter:
+            kind[name] = "chosen"
+        elif count is results.exact:
+            kind[name] = "exact"
     return figures.speeds.table(error, speed, kind)
-
-
-def _counters(stage: AccuracyStage) -> dict[str, Counter]:
-    counters = {name: stage.library.counter(name) for name in core(stage.results)}
-    seen = {count.name for count in counters.values()}
-    for count in (stage.results.counter, stage.results.exact):
-        if count.name not in seen:
-            counters.setdefault(count.name, count)
-    return counters
 
 
 def tax(results: AccuracyResults) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
     errors = results.buffer_errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
-    if prose["language"].nunique() > 1:
-        languages = prose
-    else:
-        languages = errors
+    languages = prose if prose["language"].nunique() > 1 else errors
     table = figures.language_tax.table(languages, results.budget.window)
-    return (
-        table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
-    )
+    largest = table["characters"].nlargest(LANGUAGES).index
+    return table.loc[largest].sort_index().reset_index(drop=True)
 
 
-def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    worst = table.iloc[0]
-    if len(table) < len(results.errors):
-        part = f" {len(table):,} of {len(results.errors):,} are drawn."
-    else:
-        part = ""
-    off = f"{as_percent(worst['class_error'])} off on average over {worst['class_documents']:,} documents"
-    is_worst = "counted worst, " if table["class"].nunique() > 1 else ""
-    return f"{worst['class']} is {is_worst}{off}; click a point to read it.{part}"
-
-
-def _rooms_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
-    name = results.budget.name or "the budget"
-    looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
-    sentence = (
-        f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
-    )
-    history = table[table["line"] == results.budget.remainder]
-    if history["tokens"].nunique() == 1:
-        stays = f" The {results.budget.remainder} budget is not touched."
-    else:
-        stays = ""
-    return f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
-
-
-def _lengths_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    size = results.errors["characters"]
-    if size.nunique() < 2:
-        return f"All documents have {size.iloc[0]:,} characters."
-    return "Each point is a document; the line is the median of documents of like length."
-
-
-def _agreement_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    low = int((results.errors["error"] < 0).sum())
-    return f"{low:,} of {len(results.errors):,} documents lie below the line: counted too few."
-
-
-def _buffers_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    buffer = results.buffer
-    tokens = f"{results.buffered_budget.sizes['safety']:,}"
-    back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
-    sentence = f"At a risk of {100 * buffer.risk:g} % hold {back}"
-    if not buffer.warning:
-        return f"{sentence}; the bars are 95 % intervals."
-    return f"{sentence}; {buffer.warning}."
-
-
-def _speeds_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
-
-
-def _tax_note(table: pd.DataFrame, results: AccuracyResults) -> str:
-    dearest = table.iloc[0]
+def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
+    """Return the sentence under a figure, which answers its title."""
+    first = table.iloc[0]
     window = results.budget.window
-    size = dearest["characters_in_window"]
-    sentence = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
-    share = f"{100 * dearest['of_base']:.0f} % of what {_base(table)} has"
+    match name:
+        case "strip":
+            off = f"{as_percent(first['class_error'])} off on average over {first['class_documents']:,} documents"
+            is_worst = "counted worst, " if table["class"].nunique() > 1 else ""
+            part = ""
+            if len(table) < len(results.errors):
+                part = f" {len(table):,} of {len(results.errors):,} are drawn."
+            return f"{first['class']} is {is_worst}{off}; click a point to read it.{part}"
+        case "rooms":
+            pool = table.loc[table["line"] == first["line"], "tokens"]
+            looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
+            looks = f"looks like {looks} tokens; in half the windows it is {half}"
+            sentence = f"The shared pool of {results.budget.name or 'the budget'} {looks}"
+            history = table[table["line"] == results.budget.remainder]
+            stays = ""
+            if history["tokens"].nunique() == 1:
+                stays = f" The {results.budget.remainder} budget is not touched."
+            return (
+                f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
+            )
+        case "lengths":
+            size = results.errors["characters"]
+            if size.nunique() < 2:
+                return f"All documents have {size.iloc[0]:,} characters."
+            return "Each point is a document; the line is the median of documents of like length."
+        case "agreement":
+            low = int((results.errors["error"] < 0).sum())
+            many = len(results.errors)
+            return f"{low:,} of {many:,} documents lie below the line: counted too few."
+        case "buffers":
+            buffer = results.buffer
+            tokens = f"{results.buffered_budget.sizes['safety']:,}"
+            back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+            certainty = buffer.warning or "the bars are 95 % intervals"
+            return f"At a risk of {100 * buffer.risk:g} % hold {back}; {certainty}."
+        case "speeds":
+            return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
+    # How much text fills the window.
+    base = "English" if (table["language"] == "en").any() else "the cheapest"
+    size = first["characters_in_window"]
+    sentence = f"{first['language']} fills {window:,} tokens with {size:,} characters"
+    share = f"{100 * first['of_base']:.0f} % of what {base} has"
     return f"{sentence}, {share}; counted with {truth(results)}."
 
 
-def _base(table: pd.DataFrame) -> str:
-    if (table["language"] == "en").any():
-        return "English"
-    return "the cheapest"
-
-
-QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, AccuracyResults], str]]] = {
-    "strip": (figures.document_errors, _points_note),
-    "rooms": (figures.rooms, _rooms_note),
-    "lengths": (figures.error_by_length, _lengths_note),
-    "agreement": (figures.agreement, _agreement_note),
-    "buffers": (figures.buffers, _buffers_note),
-    "speeds": (figures.speeds, _speeds_note),
-    "tax": (figures.language_tax, _tax_note),
+QUESTIONS: Mapping[str, Question[...]] = {
+    "strip": figures.document_errors,
+    "rooms": figures.rooms,
+    "lengths": figures.error_by_length,
+    "agreement": figures.agreement,
+    "buffers": figures.buffers,
+    "speeds": figures.speeds,
+    "tax": figures.language_tax,
 }

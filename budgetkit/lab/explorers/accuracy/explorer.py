@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
@@ -22,24 +21,24 @@ from budgetkit.lab.explorers.accuracy.controls import controls
 from budgetkit.lab.explorers.accuracy.notices import door, status, texts
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
+    AccuracySettings,
     AccuracyStage,
     named_kind,
     results,
 )
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.commands import taken
+from budgetkit.lab.explorers.budget.controls import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED, choose
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
+from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.state import to_dict
 
-Data = dict[str, Any]
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
@@ -63,9 +62,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
     """Look at documents of these classes alone; all of them, or none, are every document."""
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
-        raise LookupError(
-            f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
-        )
+        raise LookupError(unknown_name("class", strange[0], class_names))
     every = not names or set(names) == set(class_names)
     chosen = None if every else tuple(name for name in class_names if name in names)
     return replace(stage.settings, kind=(), classes=chosen)
@@ -99,9 +96,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     None stands for texts of one kind, "mixed" for those of all.
     """
     if column is not None and column not in WINDOW_MIXES:
-        raise LookupError(
-            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
-        )
+        raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
     return replace(stage.settings, window_mix=column)
 
 
@@ -109,13 +104,11 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
         last = len(stage.results.all_errors) - 1
-        raise LookupError(
-            f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
-        )
+        raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")
     return replace(stage.settings, document=None if document is None else int(document))
 
 
-COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {
+COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "counter": choose_counter,
     "exact": choose_exact,
     "corpus": choose,
@@ -227,13 +220,11 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         plain = BudgetSettings(model=listed_name(model), window=window)
         if isinstance(budget, str):
             budget_settings = replace(plain, preset=budget)
-        elif callable(budget):
-            budget_settings = taken(plain, budget_of(budget, model, window))
         else:
-            budget_settings = taken(plain, budget_of(budget, model))
+            of_window = window if callable(budget) else None
+            budget_settings = taken(plain, budget_of(budget, model, of_window))
         library = Library(view.report)
-        by_name = isinstance(corpus, str | Path)
-        if by_name:
+        if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
             name = library.texts.add(OWN_TEXTS, corpus_of(corpus))
@@ -263,33 +254,31 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         return self.stage.results.exported_budget
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data, and the budget to take away."""
         now = self.settings
+        results = self.stage.results
+        classes = [*dict.fromkeys(results.all_errors["class"])]
+        if now.classes is not None:
+            classes = [*now.classes]
+        if results.kind:
+            classes = [results.kind[0]]
         return {
-            "counter": self.stage.results.counter.name,
-            "exact": self.stage.results.exact.name,
+            "counter": results.counter.name,
+            "exact": results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
-            "kind": list(self.stage.results.kind),
-            "classes": self._classes(),
+            "kind": list(results.kind),
+            "classes": classes,
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
-            "document": self.stage.results.document,
+            "document": results.document,
             "preset": now.budget_settings.preset,
             "model": now.budget_settings.model,
             **to_dict(self.budget),
         }
-
-    def _classes(self) -> list[str]:
-        """Return the classes of which documents are looked at."""
-        if self.stage.results.kind:
-            return [self.stage.results.kind[0]]
-        if self.settings.classes is not None:
-            return [*self.settings.classes]
-        return [*dict.fromkeys(self.stage.results.all_errors["class"])]
 
     def __repr__(self) -> str:
         results = self.stage.results

@@ -6,8 +6,7 @@ from collections import Counter as Tally
 from pathlib import Path
 from typing import Any
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import one_line, printable
+from budgetkit.budget import Share, one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
@@ -21,9 +20,8 @@ from budgetkit.lab.explorers.accuracy.results import (
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
+from budgetkit.message import Data
 from budgetkit.state import to_json, to_yaml
-
-Data = dict[str, Any]
 
 
 def called(count: Counter) -> str:
@@ -69,17 +67,11 @@ def status(stage: AccuracyStage) -> Data:
         for text in (results.buffer.warning, _pool(results), _other(results), results.note)
         if text
     ]
+    level = "cut" if results.buffer.warning else "fits"
     if beyond or overflow > results.settings.risk:
         level = "over"
-    elif results.buffer.warning:
-        level = "cut"
-    else:
-        level = "fits"
-    return {
-        "level": level,
-        "text": f"{_error(results)} {_held_back(results, overflow)}",
-        "more": more,
-    }
+    text = f"{_error(results)} {_held_back(results, overflow)}"
+    return {"level": level, "text": text, "more": more}
 
 
 def _error(results: AccuracyResults) -> str:
@@ -139,7 +131,7 @@ def _pool(results: AccuracyResults) -> str:
     if pool >= 0 or results.budget.shared_pool < 0:
         return ""
     return (
-        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower "
+        f"With that buffer the caps claim {-pool:,} tokens more than there is. Lower "
         f"caps, or choose a larger window."
     )
 
@@ -196,10 +188,9 @@ def _left_out(problems: tuple[Any, ...]) -> str:
     named = ", ".join(
         f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:MOST_NAMED]
     )
+    more = ""
     if len(problems) > MOST_NAMED:
         more = f" and {len(problems) - MOST_NAMED:,} more"
-    else:
-        more = ""
     return f"; left out: {named}{more}"
 
 
@@ -238,23 +229,20 @@ def program(results: AccuracyResults) -> str:
 
 def _opened(program: str) -> str:
     line = "from dataclasses import replace\n\n"
-    if program.startswith(line):
-        return program
-    return line + program
+    return line + program.removeprefix(line)
 
 
 def provenance(results: AccuracyResults) -> str:
     """Return the basis of the buffer in one line."""
     kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
+    warning = f"; {results.buffer.warning}" if results.buffer.warning else ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
         f"{results.counter.name} against {results.exact.name}, "
         f"{results.buffer.documents} documents of {results.settings.corpus},{kind} "
-        f"risk {100 * results.settings.risk:g} %"
+        f"risk {100 * results.settings.risk:g} %{warning}"
     )
-    return " ".join(
-        (sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split()
-    )
+    return " ".join(sentence.split())
 
 
 WELCOME = {

@@ -1,43 +1,85 @@
-"""Results: the errors, the buffer, and the effect on a budget.
+"""Settings of the accuracy explorer, and their results: the errors, the buffer, and the effect on a budget.
 
-Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+Counting is in the library and happens once; everything else here is arithmetic and happens on every move.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import Budget, Share, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.lab.accuracy import Buffer, consequences, read_off
+from budgetkit.lab.accuracy import Buffer, consequences
 from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.accuracy.kinds import meaning
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
+from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.trace import DEFAULT_ROLES
 
+
+@dataclass(frozen=True)
+class AccuracySettings:
+    """Settings of the accuracy explorer."""
+
+    counter: str = "chars/4"
+    exact: str | None = None
+    corpus: str = SHIPPED
+    pieces: int | None = None
+    #: Class and language of the texts at hand; None: what most texts are of, (): all of the classes chosen.
+    kind: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    risk: float = 0.05
+    window_mix: str | None = None
+    document: int | None = None
+    budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
+
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str] = "texts"
+
+    def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
+        """Return the settings with another budget to feel the error; an exact count of another model goes."""
+        if budget_settings.model == self.budget_settings.model:
+            return replace(self, budget_settings=budget_settings)
+        return replace(self, budget_settings=budget_settings, exact=None)
+
+    def showing(self, name: str | None, path: str = "") -> AccuracySettings:
+        """Return the settings that look at other texts, all of them."""
+        return replace(
+            self,
+            corpus=str(name),
+            kind=None,
+            classes=None,
+            shortest=None,
+            longest=None,
+            document=None,
+        )
+
+    def as_at(self, start: AccuracySettings) -> AccuracySettings:
+        """Return how it all began, with the texts that are looked at now."""
+        return replace(start, corpus=self.corpus)
+
+
 # What stands for the language where none is told; so does a role.
-_NO_LANGUAGE = (
-    "text",
-    "conversation",
-)
+_NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -67,11 +109,7 @@ def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
     for kind in kinds:
         if kind == tuple(labels) or [*map(meaning, kind)] == wanted:
             return kind
-    name = brief(", ".join(labels))
-    known = quoted(map(kind_name, kinds))
-    raise LookupError(
-        f"no texts of the kind {name}; these are of {known}; give a class and a language of these"
-    )
+    raise LookupError(unknown_name("kind of text", ", ".join(labels), map(kind_name, kinds)))
 
 
 def kind_name(kind: tuple[str, ...]) -> str:
@@ -139,20 +177,18 @@ Ints = npt.NDArray[np.int64]
 BATCH = 400_000  # characters counted between two reports
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusSelection:
-    """A corpus and its piece length, which determine the texts to count."""
-
-    corpus: str
-    pieces: int | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CountedTexts:
-    """The chosen texts and their counts, kept in the library."""
+    """A corpus, cut to pieces or whole, and its counts, kept in the library."""
 
     library: Library
-    selection: CorpusSelection
+    name: str
+    pieces: int | None
+
+    @property
+    def selection(self) -> Hashable:
+        """All that determines the texts to count."""
+        return self.name, self.pieces
 
     @property
     def corpus(self) -> Corpus:
@@ -161,14 +197,22 @@ class CountedTexts:
 
     def counts(self, counter: Counter) -> Ints:
         """Count every document, in tokens."""
-        return self.library.once(
-            (self.selection, counter.name, "counts"), lambda: self._count(counter)
-        )
+        key = (self.selection, counter.name, "counts")
+        return self.library.once(key, lambda: self._count(counter))
 
     def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
         """Compare two counters on every document."""
-        key = (self.selection, counter.name, exact.name, "errors")
-        return self.library.once(key, lambda: self._compared(counter, exact))
+
+        def compare() -> pd.DataFrame:
+            right = self.counts(exact)
+            estimate = self.counts(counter)
+            documents = self.library.once((self.selection, "frame"), self.corpus.frame)
+            errors: pd.DataFrame = documents.assign(
+                counter=counter.name, exact=right, estimate=estimate
+            )
+            return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
+
+        return self.library.once((self.selection, counter.name, exact.name, "errors"), compare)
 
     def speed(self, counter: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once; in megabytes a second."""
@@ -176,15 +220,15 @@ class CountedTexts:
         return self.library.once(key, lambda: speed(counter, self.corpus.texts))
 
     def _cut(self) -> Corpus:
-        whole = self.library.texts(self.selection.corpus)
-        pieces = self.selection.pieces
+        whole = self.library.texts(self.name)
+        pieces = self.pieces
         if pieces is None:
             return whole
         cut = whole.pieces(pieces // 2, pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"pieces of about {pieces:,} characters were asked for; no document of "
-                f"{one_line(self.selection.corpus)} has {pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"No document of {one_line(self.name)} has {pieces // 2:,} characters. Choose shorter pieces, or "
+                "whole documents."
             )
         return cut
 
@@ -199,15 +243,6 @@ class CountedTexts:
                 self.library.report(sentence, len(counts) / len(texts))
             counts += counter.many(batch)
         return np.array(counts, "int64")
-
-    def _compared(self, counter: Counter, exact: Counter) -> pd.DataFrame:
-        right = self.counts(exact)
-        estimate = self.counts(counter)
-        documents = self.library.once((self.selection, "frame"), self.corpus.frame)
-        errors: pd.DataFrame = documents.assign(
-            counter=counter.name, exact=right, estimate=estimate
-        )
-        return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
 
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
@@ -250,8 +285,8 @@ class AccuracyResults:
     buffered_budget: Budget
     exported_budget: Budget
     demand: dict[str, int]
-    costs: dict[str, Any]
-    buffered_costs: dict[str, Any]
+    costs: Data
+    buffered_costs: Data
     document: int
     key: Hashable
     note: str = ""
@@ -266,63 +301,60 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     model = budget_results.model
     budget = budget_results.plan.budget
     count = library.counter(settings.counter)
-    exact = reference_counter(settings, model, library)
-    texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
+    best = model.encoding if model.encoding_is_own else model
+    exact = library.counter(best if settings.exact is None else settings.exact)
+    texts = CountedTexts(library, settings.corpus, settings.pieces)
     all_errors = texts.errors(count, exact)
-    if settings.kind is None:
-        kind = kind_at_hand(all_errors)
-    else:
+    kind = kind_at_hand(all_errors)
+    if settings.kind is not None:
         kind = named_kind(settings.kind, all_errors)
     errors = all_errors[selected(all_errors, settings, kind)]
     if errors.empty:
         raise ValueError(_none_left(settings, kind, all_errors))
-    key = (
-        texts.selection,
-        count.name,
-        exact.name,
-        kind,
-        settings.classes,
-        settings.shortest,
-        settings.longest,
-    )
+    limits = settings.classes, settings.shortest, settings.longest
+    key = (texts.selection, count.name, exact.name, kind, *limits)
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     buffer_kinds = kind or settings.classes or ()
     mix = settings.window_mix
+    buffer_errors = errors
     if buffer_kinds and mix is None:
         buffer_errors = all_errors[_of_length(all_errors, settings)]
-    else:
-        buffer_errors = errors
 
-    def learned(errors: pd.DataFrame) -> tuple[FilledWindows, Buffer]:
-        """Return the windows that are filled with documents, and the buffer read off them."""
-        windows = library.once_large(
+    def fill(errors: pd.DataFrame) -> FilledWindows:
+        """Return the windows that are filled with documents."""
+        return library.once_large(
             (key, budget.window, mix, len(errors), "filled"),
             lambda: filled_windows(errors, budget.window, mix, kinds=buffer_kinds),
         )
-        return windows, read_off(windows, errors, budget.window, settings.risk, mix, buffer_kinds)
 
-    windows, buffer = learned(buffer_errors)
+    windows = fill(buffer_errors)
+    buffer = windows.read_off(settings.risk)
     if buffer_errors is not errors and WORST in buffer.warning:
         # Too few documents to tell kinds apart: another kind must not speak for the one at hand.
         buffer_errors = errors
-        windows, buffer = learned(errors)
+        windows = fill(errors)
+        buffer = windows.read_off(settings.risk)
     buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
-    def costs_of(budget: Budget) -> dict[str, Any]:
+    def costs_of(budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
-        memo_key = (
-            key,
-            budget.usable,
-            budget.sizes.get("safety", 0),
-            mix,
-            len(buffer_errors),
-            "costs",
-        )
-        return library.once_large(
-            memo_key, lambda: _first(consequences(budget, buffer_errors, mix, kinds=buffer_kinds))
-        )
+        sizes = budget.usable, budget.sizes.get("safety", 0)
 
+        def measure() -> Data:
+            row = consequences(budget, buffer_errors, mix, kinds=buffer_kinds).iloc[0]
+            return {str(name): value for name, value in row.items()}
+
+        return library.once_large((key, *sizes, mix, len(buffer_errors), "costs"), measure)
+
+    # The preset's typical sizes, or the caps of a budget of one's own.
+    demand = typed_demand(settings.budget_settings, budget)
+    if not any(demand.values()):
+        demand = {section: cap or 0 for section, cap in budget.caps.items()}
+    # The document that was chosen while it is shown, else the one counted worst.
+    document = settings.document
+    if document is None or document not in errors.index:
+        document = int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
     return AccuracyResults(
         settings=settings,
         budget_results=budget_results,
@@ -340,35 +372,13 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         budget=budget,
         buffered_budget=buffered_budget,
         exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base(model).deficit),
-        demand=typical_demand(settings.budget_settings, budget),
+        demand=demand,
         costs=costs_of(budget),
         buffered_costs=costs_of(buffered_budget),
-        document=document_to_read(settings, errors),
+        document=document,
         key=key,
         note=budget_results.note,
     )
-
-
-def _first(rows: pd.DataFrame) -> dict[str, Any]:
-    return {str(name): value for name, value in rows.iloc[0].items()}
-
-
-def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return each section's typical demand.
-
-    It is the preset's typical sizes, or the caps of a custom budget.
-    """
-    typed = typed_demand(settings, budget)
-    if any(typed.values()):
-        return typed
-    return {section: cap or 0 for section, cap in budget.caps.items()}
-
-
-def reference_counter(settings: AccuracySettings, model: Model, library: Library) -> Counter:
-    """Return the reference counter: the chosen or else the best known."""
-    if settings.exact is not None:
-        return library.counter(settings.exact)
-    return library.counter(model.encoding if model.encoding_is_own else model)
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
@@ -397,19 +407,9 @@ def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.Data
     low = settings.shortest or 0
     high = settings.longest or int(lengths.max())
     return (
-        f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
-        f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"
+        f"None of {len(every):,} documents is of {classes} with {low:,} to {high:,} characters; they have "
+        f"{lengths.min():,} to {lengths.max():,}. Choose more classes or other lengths."
     )
-
-
-def document_to_read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
-    """Return the index of the document to read.
-
-    It is the chosen one while it is shown, else the one counted worst.
-    """
-    if settings.document is not None and settings.document in errors.index:
-        return settings.document
-    return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
 
 
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:

@@ -10,17 +10,16 @@ import unicodedata
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
 
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.message import Data
 
-Data = dict[str, Any]
-LONGEST: Final = 6_000  # characters of a document that are shown
-_MOST: Final = 2_500  # tokens of a document that are shown
-TONES: Final = 5
-FURTHER: Final = "⁺"
-_SEEN: Final = {
+LONGEST = 6_000  # characters of a document that are shown
+_MOST = 2_500  # tokens of a document that are shown
+TONES = 5
+FURTHER = "⁺"
+_SEEN = {
     " ": "·",
     "\t": "⇥",
     "\n": "⏎",
@@ -32,7 +31,7 @@ _SEEN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Token:
     """One token of a text."""
 
@@ -80,13 +79,9 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
     shown = beginning_of(text)
     tokens = tokens_of(shown, exact)[:_MOST]
-    blocks = [_block(first, last, line, count) for first, last, line in lines(tokens)]
-    return {
-        "title": title,
-        "note": _note(text, tokens, exact, count),
-        "blocks": blocks,
-        "follows": "document",
-    }
+    blocks = [_block(*line, count) for line in lines(tokens)]
+    note = _note(text, tokens, exact, count)
+    return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
 
 
 def beginning_of(text: str) -> str:
@@ -133,17 +128,11 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     kind = "estimate" if basis_of(count) == "estimate" else "count"
     mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
     level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
-    return {
-        "label": label,
-        "mark": mark,
-        **level,
-        "pieces": [_piece(place, token) for place, token in line],
-    }
-
-
-def _piece(place: int, token: Token) -> Data:
-    text = visible(token.text) if token.text else FURTHER
-    return {"text": text, "tone": place % TONES, "tip": tip(token)}
+    pieces = [
+        {"text": visible(token.text) or FURTHER, "tone": place % TONES, "tip": tip(token)}
+        for place, token in line
+    ]
+    return {"label": label, "mark": mark, **level, "pieces": pieces}
 
 
 def tip(token: Token) -> str:
@@ -192,10 +181,9 @@ def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -
         part = ""
     else:
         part = f"The first {characters:,} of {len(text):,} characters: "
+    split = ""
     if any(t.shared > 1 for t in tokens):
         split = f" {FURTHER} is a further token of the same character."
-    else:
-        split = ""
     kind = "estimates" if basis_of(count) == "estimate" else "counts"
     return (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.html import HATCHED, colour, ink
-from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.budget.notices import source
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
@@ -18,10 +16,10 @@ from budgetkit.lab.explorers.panel import explained, meaning
 from budgetkit.lab.figures.question import Columns, Question, short, signed
 from budgetkit.lab.figures.turns import ALL
 from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
+from budgetkit.message import Data
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 
-Data = dict[str, Any]
 #: What a window of each kind is called, and where the answer stands.
 WINDOWS = {"shared": "context window", "input": "input window", "usable": "usable window"}
 BESIDE = {
@@ -38,17 +36,39 @@ def bar(stage: BudgetStage) -> Data:
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(stage.settings, plan, claim, rest) for claim in claims(plan)]
+
+    claimed = "Each section claims its cap."
+    if rest:
+        claimed = f"Each section claims what it takes; {rest} has the rest."
+    if beside := BESIDE[budget.kind]:
+        claimed += f" {beside[0].upper()}{beside[1:]}."
+    keys = "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+
+    pinned = None
+    if stage.results.pinned is not None:
+        before = stage.results.pinned
+        name = before.budget.name or "own budget"
+        parts = [
+            {"key": c.line, "tokens": c.tokens, "color": colour(c.line)}
+            for c in claims(before)
+            if c.tokens > 0
+        ]
+        text = f"pinned: {name}, {before.budget.window:,} tokens"
+        pinned = {"text": text, "segments": parts}
+
+    window = budget.window
+    ends = [at for at in range(0, window, nice_step(window * 50)) if window - at > 0.07 * window]
     return {
-        "window": budget.window,
+        "window": window,
         "pool": left_of_pool(plan),
         "rest": rest,
         "segments": segments,
         "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
         "end_text": f"the window ends at {budget.window:,}; {too_many(plan):,} too many",
-        "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
-        "pinned": None if stage.results.pinned is None else _pinned(stage.results.pinned),
-        "hint": _hint(budget, rest),
+        "ticks": [{"at": at, "text": short(at)} for at in (*ends, window)],
+        "pinned": pinned,
+        "hint": f"{claimed} {keys}",
         "sums": _sums(plan),
     }
 
@@ -61,61 +81,30 @@ def _sums(plan: Plan) -> str:
     return f"used {plan.used:,} · cut {cut:,} · {rest}"
 
 
-def _ticks(window: int) -> list[int]:
-    step = nice_step(window * 50)
-    return [at for at in range(0, window, step) if window - at > 0.07 * window] + [window]
-
-
-def _hint(budget: Budget, rest: str | None) -> str:
-    if rest:
-        claimed = f"Each section claims what it takes; {rest} has the rest."
-    else:
-        claimed = "Each section claims its cap."
-    if beside := BESIDE[budget.kind]:
-        claimed += f" {beside[0].upper()}{beside[1:]}."
-    return (
-        f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
-    )
-
-
-def _pinned(plan: Plan) -> Data:
-    segments = [
-        {"key": c.line, "tokens": max(0, c.tokens), "color": colour(c.line)}
-        for c in claims(plan)
-        if c.tokens > 0
-    ]
-    name = plan.budget.name or "own budget"
-    return {"text": f"pinned: {name}, {plan.budget.window:,} tokens", "segments": segments}
-
-
 def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:
     line = claim.line
     tokens = max(0, claim.tokens)
     hatched = line in HATCHED
-    if claim.kind != "pool":
-        name = line
-    else:
-        name = pool_name(plan, claim, rest)
-    if claim.kind != "section" or rest is not None:
-        gauge = None
-    else:
-        gauge = claim.granted / max(1, tokens)
-    beside = _is_beside(plan.budget, claim)
+    name = pool_name(plan, claim, rest) if claim.kind == "pool" else line
+    is_section = claim.kind == "section"
+    gauge = claim.granted / max(1, tokens) if is_section and rest is None else None
+    size = f"{tokens:,}"
+    if _is_beside(plan.budget, claim):
+        size = f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
+    cut = plan[line].cut if is_section else 0
     return {
         "key": line,
         "name": name,
         "kind": claim.kind,
         "tokens": tokens,
-        "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
-        if beside
-        else f"{tokens:,}",
+        "text": size,
         "tip": _tip(plan, claim, name),
         "color": colour(line),
         "ink": "var(--bk-ink)" if hatched else ink(colour(line)),
         "hatch": hatched,
         "used": gauge,
-        "cut": _cut(plan, claim),
-        "reach": plan[line].demand if claim.kind == "section" and rest is not None else None,
+        "cut": f"{cut:,} cut" if cut > 0 else "",
+        "reach": plan[line].demand if is_section and rest is not None else None,
         "handle": None if claim.kind == "pool" else _handle(settings, plan, claim),
     }
 
@@ -150,20 +139,10 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         ]
         if drawn:
             share += f"; {', '.join(drawn)} of {signed(pool)} in the shared pool"
-    return explained(f"{name}: {share}{_asked(plan, claim)}", name)
-
-
-def _asked(plan: Plan, claim: Claim) -> str:
-    if claim.kind != "section":
-        return ""
-    grant = plan[claim.line]
-    return f"; asks for {grant.demand:,} and gets {grant.granted:,}"
-
-
-def _cut(plan: Plan, claim: Claim) -> str:
-    if claim.kind != "section" or plan[claim.line].cut <= 0:
-        return ""
-    return f"{plan[claim.line].cut:,} cut"
+    if claim.kind == "section":
+        grant = plan[claim.line]
+        share += f"; asks for {grant.demand:,} and gets {grant.granted:,}"
+    return explained(f"{name}: {share}", name)
 
 
 def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
@@ -174,11 +153,9 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     value = window if cap is None else cap
     step = nice_step(window)
     kind = "reserve" if claim.kind == "reserve" else "cap"
-    label = (
-        f"{value:,} tokens, {100 * value / window:.1f} % of the window"
-        if cap is not None
-        else "no cap of its own"
-    )
+    label = "no cap of its own"
+    if cap is not None:
+        label = f"{value:,} tokens, {100 * value / window:.1f} % of the window"
     return {
         "label": f"{line}, {kind}",
         "min": budget.floors.get(line, 0),
@@ -225,12 +202,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
     names = ["waterfall", "sections"]
     if results.demand is not None:
         # First what somebody opens an explorer for.
-        names = [
-            "turns",
-            "sections",
-            "waterfall",
-            "errors",
-        ]
+        names = ["turns", "sections", "waterfall", "errors"]
     if results.conversations is not None:
         names.append("conversations")
     return names
@@ -267,17 +239,11 @@ def _kpi(
 ) -> Kpi:
     value = number(results.plan)
     pinned = results.pinned
-    comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
-    if pinned is not None and comparable:
-        before = number(pinned)
-    else:
-        before = None
-    if value == before:
-        moved = "as pinned"
-    else:
-        moved = f"{signed(value - (before or 0), always=True)} to pinned"
+    change = ""
+    if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
+        moved = value - number(pinned)
+        change = f"{signed(moved, always=True)} to pinned" if moved else "as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
-    change = "" if before is None else moved
     level = "alarm" if value < 0 else ""
     return Kpi(key, label, signed(value), explained(tip, label), change, level, signed_short(value))
 
@@ -300,92 +266,86 @@ def _first_cut(results: BudgetResults) -> list[Kpi]:
     if results.first_cut is None:
         return [Kpi("first", "first cut", "none", tip)]
     turn, section = results.first_cut
-    return [
-        Kpi(
-            "first",
-            "first cut",
-            f"turn {turn:,}",
-            f"{tip} {section} loses most there",
-            change=f"in {section}",
-        )
-    ]
+    tip = f"{tip} {section} loses most there"
+    return [Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")]
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
     """Return the figures of the page."""
-    results = stage.results
     drawn = {}
-    for name in shown_figures(results):
-        question, table = _tables(name, results)
-        click = "turn" if name == "turns" else None
-        drawn[name] = chart(question, table, NOTES[name](table, results), name in opened, click)
+    for name in shown_figures(stage.results):
+        question, table, note = _figure(name, stage.results)
+        drawn[name] = chart(
+            question, table, note, name in opened, "turn" if name == "turns" else None
+        )
     return drawn
 
 
-def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
+def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, str]:
+    """Return a figure, its table, and the sentence that answers its title."""
     budget = results.plan.budget
     if name == "waterfall":
-        return figures.waterfall, figures.waterfall.answer(results.plan)
+        table = figures.waterfall.answer(results.plan)
+        left = signed(table["tokens"][-1])
+        shares = f"caps: the shared pool has {left}"
+        if takes_the_rest(budget):
+            shares = f"what the other sections take: {table['line'][-1]} may have {left}"
+        return figures.waterfall, table, f"Window less reserves less {shares} tokens."
+
     if name == "sections":
-        return figures.sections, figures.sections.answer(results.plan)
+        table = figures.sections.answer(results.plan)
+        demand, granted = sum(table["demand"]), sum(table["granted"])
+        at = f" at turn {results.turn:,}" if results.turn else ""
+        note = f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+        if granted == demand:
+            note = f"All {demand:,} tokens asked for are granted{at}."
+        if not demand:
+            note = "Nothing is asked for; type sizes in, or open a conversation."
+        return figures.sections, table, note
+
     if name == "turns" and results.turns is not None:
-        if results.pinned is None:
-            pinned = None
-        else:
-            pinned = results.pinned.budget
-        return figures.turns, figures.turns.answer(
-            budget, results.turns, results.turn, pinned, results.pinned_turns
-        )
+        pinned = results.pinned.budget if results.pinned else None
+        turns = (results.turns, results.turn, pinned, results.pinned_turns)
+        table = figures.turns.answer(budget, *turns)
+        return figures.turns, table, _turns_note(table, results) + _cut_anywhere(results.turns)
+
     if name == "errors" and results.compared is not None:
         counts = results.compared
-        answer = figures.counter_error.answer(budget, counts.best, counts.cheap)
-        return figures.counter_error, answer
+        table = figures.counter_error.answer(budget, counts.best, counts.cheap)
+        line, error, percent, shift = (
+            table[column][results.turn - 1]
+            for column in ("line", "error", "error_percent", "shift")
+        )
+        size = f"{abs(percent):.1f} % too {'high' if error > 0 else 'low'}" if error else "right"
+        note = f"At turn {results.turn:,} {counts.cheap_name} is {size} against {counts.best_name}"
+        if line != ALL:
+            moved = "stays"
+            if shift:
+                moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+            note += f"; the {line} budget {moved}"
+        return figures.counter_error, table, f"{note}."
+
     if name == "conversations" and results.conversations is not None:
-        return figures.conversations, figures.conversations.answer(budget, results.conversations)
-    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
-
-
-def _waterfall_note(table: Columns, results: BudgetResults) -> str:
-    left = table["tokens"][-1]
-    rest = takes_the_rest(results.plan.budget)
-    if rest:
-        whose = f"{table['line'][-1]} may have"
-    else:
-        whose = "the shared pool has"
-    claim = "what the other sections take" if rest else "caps"
-    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
-
-
-def _sections_note(table: Columns, results: BudgetResults) -> str:
-    demand = sum(table["demand"])
-    granted = sum(table["granted"])
-    if results.turn:
-        at = f" at turn {results.turn:,}"
-    else:
-        at = ""
-    if not demand:
-        return "Nothing is asked for; type sizes in, or open a conversation."
-    if granted == demand:
-        return f"All {demand:,} tokens asked for are granted{at}."
-    return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+        table = figures.conversations.answer(budget, results.conversations)
+        lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
+        note = f"{lost} lose something at some turn.{_cut_anywhere(results.conversations)}"
+        return figures.conversations, table, note
+    raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
 
 
 def _turns_note(table: Columns, results: BudgetResults) -> str:
     line = table["line"][0]
     limit = table["limit"][results.turn - 1]
+    allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
     if limit < 0:
-        allowed = (
-            f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing"
-        )
-    else:
-        allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+        missing = f"{-limit:,} tokens are missing"
+        allowed = f"Nothing is left for {line} at turn {results.turn:,}, {missing}"
     if results.first_cut is None:
-        return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
+        return f"{allowed}; nothing is ever cut."
     turn, section = results.first_cut
-    sentence = (
+    return (
         f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
     )
-    return sentence + _cut_anywhere(results.turns)
 
 
 def _cut_anywhere(requests: RequestBatch | None) -> str:
@@ -393,39 +353,3 @@ def _cut_anywhere(requests: RequestBatch | None) -> str:
     if requests is None or requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
-
-
-def _errors_note(table: Columns, results: BudgetResults) -> str:
-    line, error, percent, shift = (
-        table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
-    )
-    if results.compared:
-        names = (results.compared.best_name, results.compared.cheap_name)
-    else:
-        names = ("", "")
-    how = "high" if error > 0 else "low"
-    if error == 0:
-        size = "right"
-    else:
-        size = f"{abs(percent):.1f} % too {how}"
-    if line == ALL:
-        return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
-    if shift == 0:
-        moved = "stays"
-    else:
-        moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
-    return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
-
-
-def _conversations_note(table: Columns, results: BudgetResults) -> str:
-    sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
-    return sentence + _cut_anywhere(results.conversations)
-
-
-NOTES = {
-    "waterfall": _waterfall_note,
-    "sections": _sections_note,
-    "turns": _turns_note,
-    "errors": _errors_note,
-    "conversations": _conversations_note,
-}

@@ -13,8 +13,7 @@ from budgetkit.budget.html import colour
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts, scene
-from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
-from budgetkit.lab.explorers.budget.controls import controls
+from budgetkit.lab.explorers.budget.controls import COMMANDS, begun, controls
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -25,14 +24,13 @@ from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 from budgetkit.plan import Plan
 from budgetkit.plan.decisions import FITS, Decision
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
-Data = dict[str, Any]
 # of each section: items that stay, that do not, and of the opening
 NEWEST = 40
 GONE = 15
@@ -96,34 +94,19 @@ def _gap(plan: Plan, start: int, stop: int) -> Data:
     many = stop - start
     tokens = int(plan.decisions.columns.tokens[start:stop].sum())
     gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
-    if not gone:
-        state = "all kept"
-    elif gone == many:
-        state = "all dropped"
-    else:
-        state = f"{gone:,} dropped"
+    state = {0: "all kept", many: "all dropped"}.get(gone, f"{gone:,} dropped")
     label = f"{many:,} message{'s' * (many != 1)} not shown here"
-    return {
-        "key": f"gap {start}",
-        "label": label,
-        "mark": f"{tokens:,} tokens, {state}",
-        "level": "gap",
-        "pieces": [],
-    }
+    mark = f"{tokens:,} tokens, {state}"
+    return {"key": f"gap {start}", "label": label, "mark": mark, "level": "gap", "pieces": []}
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
     before = plan.decisions.columns.items[row].payload
+    size = f"{decision.tokens:,} tokens"
     if decision.outcome == "cut":
-        size = f"{decision.kept:,} of {decision.tokens:,} tokens"
-    else:
-        size = f"{decision.tokens:,} tokens"
-    if decision.outcome == "kept":
-        asks = {}
-    else:
-        asks = {"asks": row}
+        size = f"{decision.kept:,} of {size}"
     return {
-        **asks,
+        **({} if decision.outcome == "kept" else {"asks": row}),
         "key": str(row),
         "section": decision.section,
         "color": colour(decision.section),
@@ -145,10 +128,7 @@ def _pieces(before: Any, decision: Decision) -> list[Data]:
 def _why(plan: Plan, decision: Decision) -> str:
     """Explain an item's outcome, with its section's demand, limit and grant."""
     grant = plan[decision.section]
-    if decision.outcome == "kept":
-        because = ""
-    else:
-        because = f" because: {decision.reason}"
+    because = "" if decision.outcome == "kept" else f" because: {decision.reason}"
     request_sentence = (
         f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} "
         f"and gets {grant.granted:,}."
@@ -288,7 +268,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         return self.stage.results.plan
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data."""
         now = self.settings
         return {

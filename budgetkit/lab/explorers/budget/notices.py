@@ -7,21 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Reserve
-from budgetkit.budget.amounts import Amount, Share
-from budgetkit.budget.quoting import many, one_line
+from budgetkit.budget import Allocation, Amount, Budget, Reserve, Share, many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window, names
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
+from budgetkit.message import Data
 from budgetkit.models import Model
-from budgetkit.plan import Plan
-from budgetkit.plan.advice import overcommitted, unused_answers
+from budgetkit.plan.advice import overcommitted, two_sentences, unused_answers
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import Trace, shipped_traces
-
-Data = dict[str, Any]
 
 
 def status(stage: BudgetStage) -> Data:
@@ -44,10 +39,9 @@ def status(stage: BudgetStage) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
+        what = "What is asked loses"
         if results.turn:
             what = f"Turn {results.turn:,} loses"
-        else:
-            what = "What is asked loses"
         sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
@@ -58,7 +52,11 @@ def status(stage: BudgetStage) -> Data:
     sentences += warnings
     sentences += beyond_output(budget, results.model)
     if budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
-        sentences.append(_constrained(plan))
+        below = f"{plan.remainder:,} tokens, below {budget.constrained_below:,}"
+        sentences.append(
+            f"{budget.remainder} is constrained: {below}. Lower a reserve, shorten the conversation, "
+            "or choose a larger window."
+        )
 
     level = "fits"
     if sentences or results.note:
@@ -78,14 +76,15 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
     if longest is None or budget.window <= longest:
         return []
     return [
-        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}; "
-        f"set it to {longest:,}, or choose another model."
+        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}. "
+        f"Set it to {longest:,}, or choose another model."
     ]
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
     """Say so where more is kept for the answer than the model writes."""
-    return [f"{finding}; {mend}." for finding, mend in unused_answers(budget, model.max_output)]
+    unused = unused_answers(budget, model.max_output)
+    return [two_sentences(problem, mend) for problem, mend in unused]
 
 
 def missing_window(results: BudgetResults) -> list[str]:
@@ -104,10 +103,10 @@ def for_the_hand(warning: str) -> str:
 
     Examples
     --------
-    >>> for_the_hand('raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
-    'raise the cap, or shorten the text.'
+    >>> for_the_hand('Raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
+    'Raise the cap, or shorten the text.'
     """
-    before, mark, _ = warning.replace("raise limit_items in code", "let it keep more").partition(
+    before, mark, _ = warning.replace("Raise limit_items in code", "Let it keep more").partition(
         ", or in code "
     )
     if not mark:
@@ -123,23 +122,13 @@ def silent(trace: Trace) -> Data:
 
     Whether it fits is not known.
     """
-    first, *more = trace.warnings
-    return {
-        "level": "over",
-        "text": _sentence(first),
-        "more": [_sentence(notice) for notice in more],
-    }
+    first, *more = map(sentence, trace.warnings)
+    return {"level": "over", "text": first, "more": more}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
-
-
-def _constrained(plan: Plan) -> str:
-    return (
-        f"{plan.budget.remainder} is constrained: {plan.remainder:,} tokens, below "
-        f"{plan.budget.constrained_below:,}; lower a reserve, shorten the conversation, or choose a larger window."
-    )
 
 
 def _fits(results: BudgetResults) -> str:
@@ -194,10 +183,9 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
     """Describe the counter of a conversation, and the content left uncounted."""
+    left = ""
     if trace.uncounted:
         left = f", without its {' and '.join(trace.uncounted)}"
-    else:
-        left = ""
     if basis_for(counter, model) == "exact":
         return f"counted exactly with {vocabulary_name(counter)}{left}"
     if model.name in counter.name:  # its name says already what it rests on, and for which model
@@ -210,9 +198,16 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     settings = stage.settings
     budget = stage.results.budget
     counter = stage.results.counter.name
-    program = python(settings, stage.results.model, budget)
+    # The lines that count and read the conversation.
+    program = f"{python(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
+    if settings.trace is not None:
+        which = f", conversation={settings.conversation}" if settings.conversation else ""
+        read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+        if not settings.path and settings.trace not in shipped_traces():
+            read = f"# Write the path of the file here: {read}"
+        program += f"\n{read}"
     return {
-        "python": program + _counting(settings, counter),
+        "python": program,
         "yaml": f"# {_beside(settings, counter)}\n{to_yaml(budget)}",
         "json": to_json(budget),
     }
@@ -223,33 +218,16 @@ def _beside(settings: BudgetSettings, counter: str) -> str:
 
     Reports are shared, so the folders are left out.
     """
+    which = ""
     if settings.conversation:
         which = f", conversation {settings.conversation + 1:,}"
-    else:
-        which = ""
+    conversation = ""
     if settings.trace:
         conversation = f"; {settings.trace}{which}"
-    else:
-        conversation = ""
+    tokenizer = counter
     if counter == settings.model:
         tokenizer = "its own tokenizer"
-    else:
-        tokenizer = counter
     return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
-
-
-def _counting(settings: BudgetSettings, counter: str) -> str:
-    """Return the program lines that count and read the conversation."""
-    lines = f"\ncount = {counter_of(settings)}"
-    if settings.trace is None:
-        return lines
-    if settings.conversation:
-        which = f", conversation={settings.conversation}"
-    else:
-        which = ""
-    read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
-    is_known = settings.path or settings.trace in shipped_traces()
-    return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"
 
 
 def counter_of(settings: BudgetSettings) -> str:
@@ -325,13 +303,12 @@ def _value(value: Any) -> str:
 
 
 def _call(name: str, value: Any) -> str:
-    changed = [f for f in fields(value) if f.init and _differs(getattr(value, f.name), f.default)]
-    arguments = [f"{f.name}={_value(getattr(value, f.name))}" for f in changed]
+    arguments = []
+    for f in fields(value):
+        set_to = getattr(value, f.name)
+        is_empty = isinstance(set_to, tuple | dict) and not set_to
+        if f.init and not is_empty and set_to != f.default:
+            arguments.append(f"{f.name}={_value(set_to)}")
     if not isinstance(value, Budget):
         return f"{name}({', '.join(arguments)})"
     return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
-
-
-def _differs(value: Any, default: object) -> bool:
-    empty = isinstance(value, tuple | dict) and not value
-    return not empty and bool(value != default)

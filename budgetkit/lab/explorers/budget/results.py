@@ -12,9 +12,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Allocation, Budget, brief, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -22,10 +20,10 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut
 from budgetkit.models import Model, found_by, resolve, similar_models
-from budgetkit.plan import Plan
+from budgetkit.plan import Item, Plan, allocate, fit
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.fitting import Cut, allocate, fit
-from budgetkit.plan.items import Item, Items
+from budgetkit.plan.fitting import Cut
+from budgetkit.plan.items import Items
 from budgetkit.presets import PRESETS
 from budgetkit.requests import Framing, framing_for
 from budgetkit.trace import Trace
@@ -39,7 +37,7 @@ _MOST_CUTS = 20_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FileRequests:
     """The requests of a file under one counter, put into sections by a table of roles.
 
@@ -54,7 +52,12 @@ class FileRequests:
 
     def turns(self, conversation: int) -> RequestBatch:
         """Return the turns of one conversation."""
-        return self._once(("turns", conversation), lambda: self._count_turns(conversation))
+
+        def count() -> RequestBatch:
+            trace = self.library.conversations(self.name)[conversation]
+            return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
+
+        return self._once(("turns", conversation), count)
 
     def items(self, conversation: int, turn: int) -> Items:
         """Return the items to keep or cut at one turn."""
@@ -63,31 +66,45 @@ class FileRequests:
 
     def all_turns(self) -> RequestBatch:
         """Return the turns of all conversations."""
-        return self._once(("every",), self._count_all_turns)
+
+        def count() -> RequestBatch:
+            traces = self.library.conversations(self.name)
+            rows = (demand := self.demands()).index
+            return self._batch(demand, traces, lambda row: (traces[rows[row][0]], rows[row][1]))
+
+        return self._once(("every",), count)
 
     def demand(self, conversation: int) -> pd.DataFrame:
         """Return one conversation's demand by turn and section, in tokens."""
-        return self._once(("demand", conversation), lambda: self._count_demand(conversation))
+
+        def count() -> pd.DataFrame:
+            traces = self.library.conversations(self.name)
+            if len(traces) == 1:  # of several it is said how many are counted
+                self.library.announce(traces[conversation], self.counter)
+            return traces[conversation].demand(self.counter, self.roles or None, self.framing)
+
+        return self._once(("demand", conversation), count)
 
     def demands(self) -> pd.DataFrame:
         """Return the demand of all conversations by turn and section, in tokens."""
-        return self._once(("demands",), self._count_all_demands)
+
+        def count() -> pd.DataFrame:
+            many = len(self.library.conversations(self.name))
+            frames = {}
+            for conversation in range(many):
+                self.library.report(
+                    f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
+                    conversation / many,
+                )
+                frames[conversation] = self.demand(conversation)
+            return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+
+        return self._once(("demands",), count)
 
     @property
     def cut(self) -> Cut:
         """How an item is cut inside; each cut is made once."""
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
-
-    def _count_turns(self, conversation: int) -> RequestBatch:
-        trace = self.library.conversations(self.name)[conversation]
-        return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
-
-    def _count_all_turns(self) -> RequestBatch:
-        traces = self.library.conversations(self.name)
-        demand = self.demands()
-        return self._batch(
-            demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1])
-        )
 
     def _batch(
         self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
@@ -108,33 +125,9 @@ class FileRequests:
     def _items(self, trace: Trace, turn: int) -> Items:
         return Items(trace.items(turn, self.counter, self.roles or None, self.framing))
 
-    def _count_demand(self, conversation: int) -> pd.DataFrame:
-        traces = self.library.conversations(self.name)
-        if len(traces) == 1:  # of several it is said how many are counted
-            self.library.announce(traces[conversation], self.counter)
-        return traces[conversation].demand(self.counter, self.roles or None, self.framing)
-
-    def _count_all_demands(self) -> pd.DataFrame:
-        many = len(self.library.conversations(self.name))
-        frames = {}
-        for conversation in range(many):
-            self.library.report(
-                f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
-                conversation / many,
-            )
-            frames[conversation] = self.demand(conversation)
-        return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
-
     def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        key = (
-            self.name,
-            self.counter.name,
-            tuple(self.roles.items()),
-            self.framing,
-            "requests",
-            *what,
-        )
-        return self.library.once(key, make)
+        counted = (self.name, self.counter.name, tuple(self.roles.items()), self.framing)
+        return self.library.once((*counted, "requests", *what), make)
 
 
 def remembered(cut: Cut) -> Cut:
@@ -149,7 +142,7 @@ def remembered(cut: Cut) -> Cut:
     return once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TwoCounts:
     """The turns of one conversation by the best counter of its model and by a cheap one, and the counters' names."""
 
@@ -199,15 +192,8 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     model, note = known_model(settings.model)
     counter = library.counter(settings.counter or model)
 
-    # The plan is made with a signed deficit, so that what is too much can be shown.
-    signed = settings.budget(model)
-    # Without a role table, sections that the budget does not name are seen in its pool.
-    if not signed.roles and settings.trace is not None:
-        signed = replace(signed, undeclared="pool")
-    if settings.trace is None:
-        demand = typed_demand(settings, signed)
-    else:
-        demand = {}
+    signed = signed_budget(settings, model)
+    demand = typed_demand(settings, signed) if settings.trace is None else {}
     bare = BudgetResults(
         model=model,
         budget=kept_deficit(signed, settings.base(model).deficit),
@@ -221,6 +207,17 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     if settings.pinned is None:
         return bare
     return replace(bare, pinned=allocate(shown(settings.pinned, signed), demand))
+
+
+def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
+    """Return the budget to plan with, whose deficit is signed, so that what is too much can be shown.
+
+    Without a role table, sections that it does not name are seen in its pool.
+    """
+    signed = settings.budget(model)
+    if signed.roles or settings.trace is None:
+        return signed
+    return replace(signed, undeclared="pool")
 
 
 def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:

@@ -1,18 +1,16 @@
-"""Settings: all that a hand can change in the budget explorer, as one value."""
+"""Settings of the budget explorer, as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Reserve
-from budgetkit.budget.amounts import Amount, Share, check_tokens
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
+from budgetkit.budget.errors import unknown_name
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
 
@@ -23,21 +21,19 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
     """Return the amount of each line, of a section that lost its cap the one it had."""
     before = {line.name: line.amount for line in base}
-    now = {line.name: line.amount for line in with_reserves(budget, dict.fromkeys(usual()))}
+    now = {
+        line.name: line.amount
+        for line in with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
+    }
     return {name: before.get(name) if amount is None else amount for name, amount in now.items()}
 
 
-def usual() -> tuple[str, ...]:
-    """Return the names of the reserves that always have a slider."""
-    return tuple(reserve.name for reserve in USUAL_RESERVES)
-
-
-def names(budget: Budget, moved: Mapping[str, Any]) -> set[str]:
+def names(budget: Budget, moved: Collection[str]) -> set[str]:
     """Return the lines of a budget once the usual reserves that were moved are in it."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
-def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
+def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
     """Add the usual reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [
@@ -104,7 +100,7 @@ WINDOWS = (
 ROUGH = "chars/4"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BudgetSettings:
     """Settings of the budget explorer."""
 
@@ -199,9 +195,7 @@ class BudgetSettings:
             return replace(self, window=tokens, missing_window=None)
         amounts = amounts_of(budget, base)
         if line not in amounts:
-            raise LookupError(
-                f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
-            )
+            raise LookupError(unknown_name("line", line, amounts))
         return self.next_amount(
             line, moved(amounts[line], tokens, budget.window, line in budget.caps)
         )
@@ -214,9 +208,7 @@ class BudgetSettings:
                 size = "without a cap"
             else:
                 size = f"at {locked:,} tokens"
-            raise ValueError(
-                f"{one_line(line)} was to change; it is locked {size}; unlock it first"
-            )
+            raise ValueError(f"Line {brief(line)} is locked {size}. Unlock it first.")
         return replace(self, lines={**self.lines, line: amount})
 
 

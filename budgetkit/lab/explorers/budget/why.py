@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from budgetkit.budget import Allocation
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
-from budgetkit.lab.explorers.budget.commands import move_line
+from budgetkit.lab.explorers.budget.controls import move_line
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,
     kept_deficit,
     known_model,
+    signed_budget,
     typed_demand,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, WINDOWS, BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, choice, text
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
-from budgetkit.message import RESULT_ROLES
-from budgetkit.plan import Plan
+from budgetkit.message import RESULT_ROLES, Data
+from budgetkit.plan import Plan, allocate, fit
 from budgetkit.plan.advice import Mend
-from budgetkit.plan.fitting import allocate, fit
 from budgetkit.requests import framing_for
 
-Data = dict[str, Any]
 LONGEST = 90  # characters of a message
 
 
@@ -57,12 +55,8 @@ class WhyFold(Content):
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
             blocks += [text("What would keep it, each alone:"), {"is": "rows", "rows": rows}]
         else:
-            blocks.append(
-                text(
-                    why.unmended
-                    or "No single change keeps all of it; two are needed, or a shorter text."
-                )
-            )
+            none = "No single change keeps all of it; two are needed, or a shorter text."
+            blocks.append(text(why.unmended or none))
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         return [choice("Lost from", "of", names, why.section), *blocks]
 
@@ -73,7 +67,7 @@ class WhyFold(Content):
             return None
         if self._settings is not stage.settings or str(event["mend"]) not in self._offers:
             raise ValueError(
-                "the budget has changed since this was worked out; look at what is offered now"
+                "The budget has changed since these changes were computed. Choose one that is offered now."
             )
         return self._offers[str(event["mend"])]
 
@@ -94,7 +88,7 @@ class WhyFold(Content):
             return {**row, "note": "in the text itself"}
         for to in _ways(stage, mend):
             plan = planned(replace(stage, settings=to))
-            if _keeps(plan, of):
+            if not _is_lost(plan, of):
                 self._offers[mend.line] = to
                 offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": mend.line})
                 return {**row, "note": offer["tip"], "button": offer}
@@ -116,19 +110,20 @@ def remedies(stage: BudgetStage) -> list[Data]:
     longest = longest_window(stage.results.model, budget.kind) or 0
     wider = [window for window in WINDOWS if budget.window < window <= longest]
     if lost or left < 0:
-        place = bisect_left(
-            wider, True, key=lambda window: _is_whole(_moved(stage, "window", window))
-        )
+
+        def is_whole(window: int) -> bool:
+            after = _moved(stage, "window", window)
+            return after is not None and not too_many(after) and not lost_sections(after)
+
+        place = bisect_left(wider, True, key=is_whole)
         offers += [("Window", "window", window) for window in wider[place : place + 1]]
 
     buttons = []
     for label, line, size in offers:
         after = _moved(stage, line, size)
-        if (
-            after is None
-            or too_many(after)
-            or any(after[g.section].cut > g.cut for g in plan.grants)
-        ):
+        if after is None or too_many(after):
+            continue
+        if any(after[grant.section].cut > grant.cut for grant in plan.grants):
             continue
         key = line if line == "window" else f"line_{line}"
         tells = {"kind": "set", "key": key, "value": f"{size:,}"}
@@ -142,10 +137,6 @@ def _moved(stage: BudgetStage, line: str, size: int) -> Plan | None:
         return planned(replace(stage, settings=move_line(stage, line, size)))
     except (ValueError, LookupError):
         return None
-
-
-def _is_whole(plan: Plan | None) -> bool:
-    return plan is not None and not too_many(plan) and not lost_sections(plan)
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
@@ -162,10 +153,7 @@ def lost_sections(plan: Plan) -> list[str]:
 def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
     """Return for each sentence of a status the lost section that it is about, if it is about one."""
     lost = lost_sections(plan)
-    words = [
-        sentence.replace(",", " ").replace(":", " ").replace(".", " ").split()
-        for sentence in sentences
-    ]
+    words = [re.split(r"[,:.\s]+", sentence) for sentence in sentences]
     return [next((section for section in lost if section in said), None) for said in words]
 
 
@@ -173,22 +161,17 @@ def planned(stage: BudgetStage) -> Plan:
     """Plan the chosen turn under other settings."""
     settings = stage.settings
     model, _ = known_model(settings.model)
-    signed_budget = settings.budget(model)
+    budget = signed_budget(settings, model)
     if settings.trace is None:
-        return allocate(signed_budget, typed_demand(settings, signed_budget))
-    if not signed_budget.roles:
-        signed_budget = replace(signed_budget, undeclared="pool")
-    name = str(settings.trace)
+        return allocate(budget, typed_demand(settings, budget))
     requests = FileRequests(
         library=stage.library,
-        name=name,
-        roles=signed_budget.roles,
+        name=settings.trace,
+        roles=budget.roles,
         counter=stage.results.counter,
         framing=framing_for(model),
     )
-    return fit(
-        signed_budget, requests.items(settings.conversation, stage.results.turn), requests.cut
-    )
+    return fit(budget, requests.items(settings.conversation, stage.results.turn), requests.cut)
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -215,45 +198,32 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
         except (ValueError, LookupError):
             return  # locked
     base = settings.base(stage.results.model)
-    changed = replace(base, allocations=_with_importance(base.allocations, mend.budget.allocations))
     if mend.line == "importance":
-        yield replace(settings, own=changed, preset=OWN)
+        weights = {line.section: line.importance for line in mend.budget.allocations}
+        allocations = tuple(
+            replace(line, importance=weights.get(line.section, line.importance))
+            for line in base.allocations
+        )
+        yield replace(settings, own=replace(base, allocations=allocations), preset=OWN)
     elif not settings.locks:
         changed_budget = kept_deficit(mend.budget, base.deficit)
         yield replace(settings, own=changed_budget, preset=OWN, window=None, lines={})
 
 
-def _with_importance(now: Sequence[Allocation], to: Sequence[Allocation]) -> tuple[Allocation, ...]:
-    weights = {line.section: line.importance for line in to}
-    return tuple(
-        replace(line, importance=weights.get(line.section, line.importance)) for line in now
-    )
-
-
-def _keeps(plan: Plan, of: str | int) -> bool:
+def _is_lost(plan: Plan, of: str | int) -> bool:
+    """Tell whether something of a section, or of the item in a row, is lost."""
     if isinstance(of, str):
-        return plan[of].cut == 0
-    return not _is_lost(plan, of)
-
-
-def _is_lost(plan: Plan, row: int) -> bool:
-    return int(plan.decisions.kept[row]) < plan.decisions.columns.items[row].tokens
+        return plan[of].cut != 0
+    return int(plan.decisions.kept[of]) < plan.decisions.columns.items[of].tokens
 
 
 def _title(plan: Plan, of: str | int) -> str:
     if isinstance(of, str):
         return f"All of {one_line(of)}:"
     item = plan.decisions.columns.items[of]
-    return f"The {_speaker(item.payload)} of {item.tokens:,} tokens, {_opening(item.payload)}:"
-
-
-def _speaker(payload: Any) -> str:
-    role = getattr(payload, "role", "item")
-    if role in RESULT_ROLES:
-        return "tool result"
-    return f"{role} message"
-
-
-def _opening(payload: Any) -> str:
-    opening = one_line(str(getattr(payload, "text", "") or brief(payload)))
-    return f"“{opening[:LONGEST]}{'…' if len(opening) > LONGEST else ''}”"
+    role = getattr(item.payload, "role", "item")
+    speaker = "tool result" if role in RESULT_ROLES else f"{role} message"
+    opening = one_line(str(getattr(item.payload, "text", "") or brief(item.payload)))
+    if len(opening) > LONGEST:
+        opening = f"{opening[:LONGEST]}…"
+    return f"The {speaker} of {item.tokens:,} tokens, “{opening}”:"

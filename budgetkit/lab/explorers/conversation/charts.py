@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import brief, many
 from budgetkit.budget.html import GREY
-from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, listed
 from budgetkit.lab.figures.question import Question, dollars, rows, short
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 _MARKS = "The conversation marks which earlier messages a later one needs."
 _GUESS = (
     "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "
@@ -59,10 +58,7 @@ def lanes(results: ConversationResults) -> list[Data]:
     for row in rows(results.compared.ranking):
         name = row["policy"]
         replayed = results.replays[name]
-        if np.isnan(row["cost"]):
-            cost = f"{row['relative_cost']:.2f} x"
-        else:
-            cost = dollars(row["cost"])
+        cost = f"{row['relative_cost']:.2f} x" if np.isnan(row["cost"]) else dollars(row["cost"])
         drawn.append(
             {
                 "key": name,
@@ -86,10 +82,9 @@ def _first(results: ConversationResults) -> Kpi:
         value = "none"
     else:
         value = f"turn {results.turn_of(first):,}"
+    change = ""
     if first is not None and results.run.by == "request":
         change = f"request {first:,}"
-    else:
-        change = ""
     tip = f"The first request from which something is missing under {brief(results.main)}"
     return Kpi("first", "first loss", value, tip, change)
 
@@ -101,10 +96,9 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     cost = totals["cost"]
     is_known = cost == cost
     money = dollars(cost) if is_known else "unknown"
+    what = "A price that is needed is not known"
     if is_known:
         what = "All requests with their answers and summaries"
-    else:
-        what = "A price that is needed is not known"
     return [
         Kpi(
             "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
@@ -182,16 +176,9 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 def marked(spec: Data, request: int) -> Data:
     """Return a figure with an upright line at a request; the figure itself stays as it is."""
-    line = {
-        "type": "line",
-        "name": "here",
-        "x0": request,
-        "x1": request,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-    }
-    here = {**line, "line": {"color": GREY, "width": 1.5}}
+    ends = {"x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
+    line = {"color": GREY, "width": 1.5}
+    here = {"type": "line", "name": "here", **ends, "line": line}
     layout = spec["layout"]
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
@@ -207,10 +194,9 @@ def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
 def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
     row = table.iloc[results.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
+    timed = " The messages carry no times, so every pause counts as short."
     if results.timed:
         timed = ""
-    else:
-        timed = " The messages carry no times, so every pause counts as short."
     return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 

@@ -1,7 +1,16 @@
-"""Controls of the conversation explorer: the request, rules and their numbers, the budget, cache and prices."""
+"""Controls of the conversation explorer, and the commands that only it knows."""
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from budgetkit.budget import brief
+from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.lab.explorers.budget.controls import (
     RATIOS,
     add_conversations,
@@ -18,12 +27,143 @@ from budgetkit.lab.explorers.conversation.settings import (
     LONGEST,
     OWN,
     SAYS,
+    ConversationSettings,
     label_of,
+    number_of,
 )
 from budgetkit.lab.explorers.panel import Number, Panel, command
 from budgetkit.lab.replay.cost import PRICED
+from budgetkit.lab.replay.prefix import By, requests_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.pruning.policies import SYSTEMS
+
+
+def choose_policies(stage: ConversationStage, names: Sequence[str]) -> ConversationSettings:
+    """Put these policies side by side."""
+    return stage.settings.choose(names)
+
+
+def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
+    """Show a policy in detail; it is chosen with it."""
+    settings = stage.settings
+    return replace(settings, main=name, chosen=tuple(dict.fromkeys([*settings.chosen, name])))
+
+
+def set_number(
+    stage: ConversationStage,
+    policy: str,
+    number: str,
+    value: float,
+) -> ConversationSettings:
+    """Give a policy another number."""
+    return stage.settings.with_number(policy, number, number_of(policy, number, value))
+
+
+def set_floor(
+    stage: ConversationStage,
+    least: int | None = None,
+    unit: str | None = None,
+    conflict: str | None = None,
+) -> ConversationSettings:
+    """Set the floor of the history, its unit and its conflict rule."""
+    given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(stage.settings, floor=replace(stage.settings.floor, **changes))
+
+
+def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
+    """Make one request a turn, or one an answer; the request on show stays in its turn."""
+    request = stage.settings.request
+    if request is not None:
+        turns = [turn.number for turn in requests_of(stage.results.trace, by)]
+        # The last request of that turn.
+        request = bisect_right(turns, stage.results.turn_of(stage.results.request))
+    return replace(stage.settings, by=by, request=request)
+
+
+def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
+    """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
+    return replace(stage.settings, within=bool(on))
+
+
+def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
+    """Take the prompt cache of another name; an empty one for that of the model's provider."""
+    if name == OWN:
+        return replace(stage.settings, rules=stage.settings.own_cache)
+    return replace(stage.settings, rules=name or None)
+
+
+def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
+    """Set the lifetime of the prompt cache; empty for its default."""
+    return replace(stage.settings, lifetime=name or None)
+
+
+def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
+    """Take the listed prices of another day; an empty text is today."""
+    try:
+        day = date.fromisoformat(text.strip()) if text.strip() else None
+    except ValueError:
+        raise ValueError(
+            f"Invalid day {brief(text.strip())}. Write it as YYYY-MM-DD, such as 2026-01-31."
+        ) from None
+    return replace(stage.settings, on=day, given_prices=None)
+
+
+def type_price(
+    stage: ConversationStage,
+    of: str,
+    price: float | None,
+) -> ConversationSettings:
+    """Type in a price in dollars for a million tokens; None is the listed one."""
+    if of not in PRICED:
+        raise LookupError(unknown_name("price", of, PRICED))
+    others = {name: other for name, other in stage.settings.prices.items() if name != of}
+    if price is None:
+        return replace(stage.settings, prices=others)
+    if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
+        limits = "dollars for a million tokens, from 0 on, or nothing for the listed price"
+        raise ValueError(out_of_range(f"price for {of.replace('_', ' ')}", price, limits))
+    return replace(stage.settings, prices={**others, of: float(price)})
+
+
+def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
+    """Read another request, from 1."""
+    number = int(request)
+    if not 1 <= number <= stage.results.requests:
+        raise ValueError(
+            f"Unknown request {brief(number)}. Choose a number from 1 to {stage.results.requests:,}."
+        )
+    return replace(stage.settings, request=number)
+
+
+def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
+    """Look another number of turns ahead."""
+    return replace(stage.settings, horizon=max(1, int(turns)))
+
+
+def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
+    """Set the spending limit in US dollars; 0 for no limit."""
+    if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
+        raise ValueError(out_of_range("spending limit", money, "US dollars, from 0 on"))
+    return replace(stage.settings, money=float(money))
+
+
+COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
+    "policies": choose_policies,
+    "main": choose_main,
+    "number": set_number,
+    "floor": set_floor,
+    "by": choose_by,
+    "within": prune_within,
+    "rules": choose_rules,
+    "lifetime": choose_lifetime,
+    "day": set_day,
+    "price": type_price,
+    "request": choose_request,
+    "horizon": set_horizon,
+    "money": set_money,
+}
+
 
 MOST_TURNS = 10_000  # that a forecast looks ahead
 
@@ -100,12 +240,8 @@ def add_numbers(panel: Panel, stage: ConversationStage) -> None:
         number = Number(value, parameter.low, parameter.high)
         unit = "%" if parameter.unit == "percent" else parameter.unit
         label = parameter.label if parameter.label == unit else f"{parameter.label}, {unit}"
-        slide = {
-            "min": parameter.low,
-            "max": parameter.high,
-            "step": parameter.step,
-            "value": value,
-        }
+        ends = {"min": parameter.low, "max": parameter.high}
+        slide = {**ends, "step": parameter.step, "value": value}
         typed = command("number", "value", number.read, policy=policy, number=name)
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
         panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)

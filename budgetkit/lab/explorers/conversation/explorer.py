@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import Budget, brief, many
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.commands import begun
+from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
-from budgetkit.lab.explorers.conversation.commands import COMMANDS
-from budgetkit.lab.explorers.conversation.controls import controls
-from budgetkit.lab.explorers.conversation.notices import status
+from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
+from budgetkit.lab.explorers.conversation.notices import status, texts
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
     ConversationStage,
@@ -28,32 +26,28 @@ from budgetkit.lab.explorers.conversation.results import (
     telling_window,
 )
 from budgetkit.lab.explorers.conversation.settings import AT_FIRST, ConversationSettings
-from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay import Prices, Replay, prices_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import NEVER, Policy, policy_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
-Data = dict[str, Any]
 # messages that are there, that have gone, and of the opening
 NEWEST = 16
 GONE = 8
 FIRST = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """Say how messages stand at one request."""
 
@@ -67,7 +61,9 @@ def reading(stage: ConversationStage) -> Data:
     """Return the reader: the chosen request's messages, and the missing ones."""
     results = stage.results
     standing = standing_at(results)
-    shown = _chosen(standing)
+    # The first messages, the latest losses and cuts, and the newest.
+    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
+    shown = {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
     called = results.named(results.request)
     return {
         "title": f"What does {called} send, and what is missing?",
@@ -95,15 +91,6 @@ def standing_at(results: ConversationResults) -> Standing:
     return Standing(there, outcome.absent(request), shrunk, summaries)
 
 
-def _chosen(standing: Standing) -> set[int]:
-    """Choose the messages to show.
-
-    These are the first, the latest losses and cuts, and the newest.
-    """
-    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
-    return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
-
-
 def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
@@ -126,35 +113,22 @@ def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -
             continue
         for slot in slots:
             if slot in standing.summaries:
-                yield _summary(results, *standing.summaries[slot])
+                at, replaced, tokens = standing.summaries[slot]
+                words = f"A summary of {replaced:,} messages, written at {results.named(at)}."
+                block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
+                yield block | {"pieces": [{"text": words}]}
             yield _block(results, slot, slot in absent)
 
 
 def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> Data:
     tokens = sum(int(results.shown.outcome.placed.tally.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
-    which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
+    label = f"#{hidden[0]:,} not shown here"
     if len(hidden) > 1:
+        which = f"#{hidden[0]:,} to #{hidden[-1]:,}"
         label = f"{which}: {len(hidden):,} messages not shown here"
-    else:
-        label = f"{which} not shown here"
-    if not gone:
-        state = "all still sent"
-    elif gone == len(hidden):
-        state = "all gone"
-    else:
-        state = f"{gone:,} gone"
+    state = {0: "all still sent", len(hidden): "all gone"}.get(gone, f"{gone:,} gone")
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
-
-
-def _summary(results: ConversationResults, request: int, replaced: int, tokens: int) -> Data:
-    words = f"A summary of {replaced:,} messages, written at {results.named(request)}."
-    return {
-        "label": "summary",
-        "mark": f"{tokens:,} tokens",
-        "level": "note",
-        "pieces": [{"text": words}],
-    }
 
 
 def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
@@ -182,15 +156,9 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
         if slot in results.shown.taken_out:
             called = results.named(retention.gone[slot] + 1)
             return f"compacted at {called}", "gone", "The session's own compaction took it out."
-        if results.shown.fates[slot] == "summarised":
-            word = "summarised"
-        else:
-            word = "dropped"
-        return (
-            f"{word} at {results.named(retention.gone[slot] + 1)}",
-            "gone",
-            _why(results, retention.gone[slot]),
-        )
+        at = retention.gone[slot]
+        word = "summarised" if results.shown.fates[slot] == "summarised" else "dropped"
+        return f"{word} at {results.named(at + 1)}", "gone", _why(results, at)
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
@@ -316,33 +284,27 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         budget = read_budget(budget)
         base = begun(library, trace, budget, model, counter, window)
         chosen_window = None
-        if (
-            model is None
-            and window is None
-            and isinstance(budget, str)
-            and base.model == DEFAULT_MODEL
-        ):
+        is_plain = model is None and window is None and isinstance(budget, str)
+        if is_plain and base.model == DEFAULT_MODEL:
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
             policies = [policies]
+        chosen: tuple[str, ...] = AT_FIRST
         own_policies: dict[str, Policy] = {}
         if isinstance(policies, Mapping):
-            chosen = tuple(policies)
             own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+            chosen = tuple(own_policies)
         elif policies is not None:
             several = list(policies)
             # A name that nothing knows is refused here as everywhere else.
-            by_name = policies_of(several)
-            chosen = tuple(by_name)
-            names = {name_of(entry) for entry in several if isinstance(entry, str)}
-            own_policies = {name: by_name[name] for name in chosen if name not in names}
-        else:
-            chosen = AT_FIRST
+            own_policies = policies_of(several)
+            chosen = tuple(own_policies)
+            for entry in several:
+                if isinstance(entry, str):
+                    own_policies.pop(name_of(entry), None)
         if not chosen:
-            raise ValueError(
-                "no policy was given; a conversation is replayed under at least one; name one or more"
-            )
+            raise ValueError("No policy is chosen. Choose at least one.")
         settings = ConversationSettings(
             budget_settings=base,
             chosen_window=chosen_window,
@@ -382,7 +344,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         return self.stage.results.ahead.copy()
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data."""
         now = self.settings
         results = self.stage.results

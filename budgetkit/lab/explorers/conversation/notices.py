@@ -1,24 +1,36 @@
-"""Notices: sentences on losses, unmet floors, cost, pauses and the numbers' sources."""
+"""Notices: sentences on losses, unmet floors, cost, pauses and the numbers' sources; the set-up as text to copy."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
+from datetime import date
 from typing import Any
 
-from budgetkit.budget.quoting import brief, many
+import numpy as np
+
+from budgetkit.budget import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
     called,
     counted_with,
+    counter_of,
     missing_window,
     silent,
 )
+from budgetkit.lab.explorers.budget.notices import python as budget_python
+from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
+from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
-
-Data = dict[str, Any]
+from budgetkit.lab.replay.cost import PRICED, Prices
+from budgetkit.lab.replay.prompt_cache import CACHES
+from budgetkit.message import Data
+from budgetkit.pruning.policies import NAMED, Policy, System
+from budgetkit.trace import DEFAULT_ROLES
 
 
 def status(stage: ConversationStage) -> Data:
@@ -30,21 +42,30 @@ def status(stage: ConversationStage) -> Data:
     model = results.budget_results.model
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
-    more = [
-        *over,
-        *beside,
-        *_recorded(results),
-        *_money(results),
-        *_pauses(results),
-        *results.notes,
-    ]
+    more = [*over, *beside, *_recorded(results)]
+
+    # A price that is needed and not known.
+    prices = results.run.prices
+    if np.isnan(results.shown.totals["cost"]):
+        wanted = ("input", "output", "cache_read")
+        missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
+        more.append(
+            f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is "
+            "not. Type it in, in dollars for a million tokens."
+        )
+
+    # Requests at which the cache has run out.
+    cache = results.run.cache
+    if cache.lifetime is not None and cache.breakpoints != ():
+        late = int((results.pauses > cache.lifetime).sum())
+        if late:
+            come = f"which come more than {cache.lifetime:,.0f} s after the one before"
+            more.append(f"The cache is gone at {late:,} requests, {come}.")
+
+    level = "fits" if results.shown.first_loss is None else "cut"
     if over:
         level = "over"
-    elif results.shown.first_loss is None:
-        level = "fits"
-    else:
-        level = "cut"
-    return {"level": level, "text": _lost(results), "more": more}
+    return {"level": level, "text": _lost(results), "more": [*more, *results.notes]}
 
 
 def _lost(results: ConversationResults) -> str:
@@ -78,7 +99,7 @@ def _recorded(results: ConversationResults) -> list[str]:
         )
     totals = session.totals()
     billed = many(totals["requests"], "request")
-    if totals["cost"] == totals["cost"]:
+    if not np.isnan(totals["cost"]):
         billed = f"{billed} for {dollars(totals['cost'])}"
     asked = [request.sent for request in results.shown.outcome.placed.requests]
     messages = results.trace.messages
@@ -98,20 +119,15 @@ def _floors(results: ConversationResults) -> list[str]:
     for name, replayed in results.replays.items():
         requests, most = replayed.over
         if requests:
+            floor = results.policies[name].floor
+            unit: str = floor.unit
+            if floor.least == 1:
+                unit = unit.removesuffix("s")
             sentences.append(
-                f"{name}: the floor of the {results.section} ({_floor(results, name)}) does not fit at {requests:,} of "
-                f"{results.requests:,} requests, by up to {most:,} tokens; lower it, or leave more room."
+                f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
+                f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."
             )
     return sentences
-
-
-def _floor(results: ConversationResults, name: str) -> str:
-    floor = results.policies[name].floor
-    if floor.least == 1:
-        unit = floor.unit.removesuffix("s")
-    else:
-        unit = floor.unit
-    return f"{floor.least:,} {unit}"
 
 
 def _too_large(results: ConversationResults) -> list[str]:
@@ -121,30 +137,6 @@ def _too_large(results: ConversationResults) -> list[str]:
     return [
         f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} tokens: "
         "a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
-    ]
-
-
-def _money(results: ConversationResults) -> list[str]:
-    prices = results.run.prices
-    if results.shown.totals["cost"] == results.shown.totals["cost"]:
-        return []
-    wanted = ("input", "output", "cache_read")
-    missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
-    return [
-        f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is not; "
-        "type it in, in dollars for a million tokens."
-    ]
-
-
-def _pauses(results: ConversationResults) -> list[str]:
-    lifetime = results.run.cache.lifetime
-    if lifetime is None or results.run.cache.breakpoints == ():
-        return []
-    late = int((results.pauses > lifetime).sum())
-    if not late:
-        return []
-    return [
-        f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."
     ]
 
 
@@ -159,31 +151,158 @@ def source(stage: ConversationStage) -> str:
     }
     size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
+    day = ""
     if results.run.prices.date:
         day = f" of {results.run.prices.date}"
-    else:
-        day = ""
+    money = ""
     if results.run.prices.source:
         money = f"Prices{day}: {results.run.prices.source}."
-    else:
-        money = ""
+    cache = results.run.cache
+    kept = ""
+    if cache.breakpoints != ():
+        kept = f", from {cache.minimum:,} tokens" if cache.minimum else ""
+        if cache.lifetime is not None:
+            kept += f", kept {cache.lifetime:,.0f} s"
     room = results.budget.window
     model = results.budget_results.model
     within = ""
     if room < model.window:
         within = f", in a window of {room:,} tokens ({model.name} takes {model.window:,})"
     better = advice(results.run.counter)
-    return f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{_kept(results)}. {money}".strip()
+    return (
+        f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{kept}. {money}".strip()
+    )
 
 
-def _kept(results: ConversationResults) -> str:
-    cache = results.run.cache
-    if cache.breakpoints == ():
-        return ""
-    if cache.lifetime is None:
-        lifetime = ""
+def texts(stage: ConversationStage) -> dict[str, str]:
+    """Return the set-up as text to copy, by format."""
+    results = stage.results
+    base = stage.settings.budget_settings
+    budget = budget_python(base, results.budget_results.model, results.budget)
+    return {**budget_texts(stage.budget), "python": python(stage.settings, results, budget)}
+
+
+def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
+    """Return a program that replays the conversation under the policy shown."""
+    policy = results.policies[results.main]
+    lines = [
+        _trace(settings, results),
+        f"policy = {_policy(policy)}",
+        "",
+        *_replay(settings, results),
+    ]
+    program = "\n".join([budget, *lines])
+    return program.replace(
+        "import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1
+    )
+
+
+def _imports(program: str, policy: Policy) -> list[str]:
+    is_written = _is_written(policy) and not isinstance(policy, System)
+    if is_written:
+        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
     else:
-        lifetime = f", kept {cache.lifetime:,.0f} s"
-    if not cache.minimum:
-        return lifetime
-    return f", from {cache.minimum:,} tokens{lifetime}"
+        names = []
+    if re.search(r"\bdate\(", program):
+        day = ["from datetime import date", ""]
+    else:
+        day = []
+    if "DEFAULT_ROLES" in program:
+        roles = ["from budgetkit.trace import DEFAULT_ROLES"]
+    else:
+        roles = []
+    if names:
+        policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"]
+    else:
+        policies = []
+    return [
+        *day,
+        "import budgetkit as bk",
+        "from budgetkit.requests import framing_for",
+        *policies,
+        *roles,
+    ]
+
+
+def _is_written(policy: Policy) -> bool:
+    """Tell whether a policy's repr makes it again: a callable, or a class from elsewhere, cannot be written down."""
+    if not type(policy).__module__.startswith("budgetkit."):
+        return False
+    try:
+        ast.parse(repr(policy), mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _policy(policy: Policy) -> str:
+    if isinstance(policy, System) and policy == NAMED.get(policy.name, Policy)():
+        return f"bk.policies.system({policy.name!r})"
+    if not _is_written(policy):
+        return f"...  # put your own here: {type(policy).__name__}"
+    return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
+
+
+def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
+    name = str(results.trace.source).split(", line")[0] or str(settings.budget_settings.trace)
+    number = ""
+    if settings.budget_settings.conversation:
+        number = f", conversation={settings.budget_settings.conversation}"
+    return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
+
+
+def _source(settings: ConversationSettings, name: str) -> str:
+    if not name or "/" not in name and "\\" not in name:
+        return str(settings.budget_settings.trace)
+    return name
+
+
+def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
+    run = results.run
+    model = results.budget_results.model
+    arguments = [
+        f"counter={counter_of(settings.budget_settings)}",
+        f"framing=framing_for({model.name!r})",
+    ]
+    if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
+        roles = "DEFAULT_ROLES"
+        if results.budget.roles:
+            roles = "budget.roles"
+        arguments.append(
+            f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
+        )
+    arguments += [
+        f"by={run.by!r}",
+        f"cache={_cache(results)}",
+        f"prices={_prices(settings, run.prices)}",
+    ]
+    return [
+        "outcome = bk.replay(",
+        "    trace,",
+        "    budget,",
+        "    policy,",
+        *(f"    {a}," for a in arguments),
+        ")",
+    ]
+
+
+def _cache(results: ConversationResults) -> str:
+    if results.rules != OWN and results.run.cache == CACHES[results.rules]:
+        return f"bk.cost.CACHES[{results.rules!r}]"
+    return _call("bk.cost.PromptCache", results.run.cache)
+
+
+def _prices(settings: ConversationSettings, prices: Prices) -> str:
+    if settings.given_prices is not None:
+        results = {name: getattr(prices, name) for name in PRICED}
+        rest = [f"{name}=bk.cost.{price!r}" for name, price in results.items() if price is not None]
+        return f"bk.cost.Prices({', '.join([repr(prices.model), *rest])})"
+    day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
+    typed = [f"{name}={price!r}" for name, price in settings.prices.items()]
+    return f"bk.cost.prices({', '.join([repr(prices.model), day, *typed])})"
+
+
+def _call(name: str, value: Any) -> str:
+    fields = value.__dataclass_fields__
+    changed = [f for f in fields if getattr(value, f) != fields[f].default and f != "source"]
+    return f"{name}({', '.join(f'{f}={getattr(value, f)!r}' for f in changed)})"

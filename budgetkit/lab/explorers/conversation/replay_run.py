@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import cached_property, lru_cache
-from typing import Any, Final
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,26 +20,35 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Counter
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.replay import Replay, cost, rank_policies, replay, spent
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay import (
+    Prices,
+    Replay,
+    contexts,
+    cost,
+    evidence,
+    rank_policies,
+    replay,
+    spent,
+)
 from budgetkit.lab.replay.forecast import Pace, first_over
-from budgetkit.lab.replay.losses import evidence, needed_there
-from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.outlook import first_cut, pace_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison, setup_of
 from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.turning import by_price_and_window
-from budgetkit.plan.items import Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy, system
+from budgetkit.message import Data
+from budgetkit.plan import Ints
+from budgetkit.pruning import NEVER, Policy
+from budgetkit.pruning.policies import system
 from budgetkit.requests import Framing
 from budgetkit.state import to_json
 from budgetkit.trace import Trace, usage_frame
 
-Spec = dict[str, Any]
+Spec = Data
 Drawn = tuple[pd.DataFrame, Spec]
-_STRETCHES: Final = 120  # of a small chart
+_STRETCHES = 120  # of a small chart
 
 
 class Replayed:
@@ -155,7 +164,7 @@ def _drawn(name: str, replays: Any) -> Drawn:
 SAMPLES = 500  # as many as `outlook` draws
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplayRun:
     """The options of a conversation's replay, whatever the policy.
 
@@ -173,7 +182,7 @@ class ReplayRun:
     prices: Prices
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Data:
         """The options of :func:`budgetkit.replay`."""
         names = ("counter", "framing", "roles", "by", "cache", "prices")
         return {name: getattr(self, name) for name in names}
@@ -181,14 +190,8 @@ class ReplayRun:
     @property
     def key(self) -> Hashable:
         """All that the outcome depends on; two runs with the same key have the same outcome."""
-        return (
-            *self._counted,
-            tuple(self.roles.items()),
-            to_json(self.budget),
-            self.by,
-            self.cache,
-            self.prices,
-        )
+        roles = tuple(self.roles.items())
+        return (*self._counted, roles, to_json(self.budget), self.by, self.cache, self.prices)
 
     @property
     def _counted(self) -> tuple[Hashable, ...]:
@@ -200,9 +203,26 @@ class ReplayRun:
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
         """Return one replay a policy; only those are made that were not made before."""
-        self.library.once(("announced", *self._counted), self._announce)
+
+        def announce() -> Trace:
+            """Say so before a long conversation is counted for the first time."""
+            self.library.announce(self.trace, self.counter)
+            return self.trace
+
+        self.library.once(("announced", *self._counted), announce)
         key = self.key
-        return {name: self._replay(key, policy) for name, policy in policies.items()}
+
+        def pairs() -> tuple[Trace, pd.DataFrame]:
+            return self.trace, evidence(self.trace)
+
+        def replayed(policy: Policy) -> Replayed:
+            needs = self.library.once_large(("evidence", id(self.trace)), pairs)[1]
+            return Replayed(replay(self.trace, self.budget, policy, **self.options), needs)
+
+        return {
+            name: self.library.once_large((key, policy), partial(replayed, policy))
+            for name, policy in policies.items()
+        }
 
     def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
         """Return the replays side by side."""
@@ -234,18 +254,9 @@ class ReplayRun:
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             turns = drawn.shape[1] - len(self.trace.turns)
+            case = (self.trace, self.budget, self.counter, turns, SAMPLES, 0)
             limits = [
-                first_cut(
-                    self.trace,
-                    self.budget,
-                    self.counter,
-                    turns,
-                    SAMPLES,
-                    0,
-                    self.roles,
-                    self.framing,
-                    pace,
-                ),
+                first_cut(*case, self.roles, self.framing, pace),
                 first_over(drawn, {"window full": self.budget.window}),
             ]
             dollars = spent(drawn, self.prices) if money else None
@@ -283,10 +294,7 @@ class ReplayRun:
         """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
-        if isinstance(source, Session):
-            counter = None
-        else:
-            counter = self.counter
+        counter = None if self.session else self.counter
 
         def turn() -> tuple[Trace, pd.DataFrame]:
             return self.trace, by_price_and_window(
@@ -296,20 +304,6 @@ class ReplayRun:
         return self.library.once_large(
             ("turning", id(self.trace), self.counter.name, tuple(windows)), turn
         )[1]
-
-    def _replay(self, key: Hashable, policy: Policy) -> Replayed:
-        def make() -> Replayed:
-            pairs = self.library.once_large(
-                ("evidence", id(self.trace)), lambda: (self.trace, evidence(self.trace))
-            )[1]
-            return Replayed(replay(self.trace, self.budget, policy, **self.options), pairs)
-
-        return self.library.once_large((key, policy), make)
-
-    def _announce(self) -> Trace:
-        """Say so before a long conversation is counted for the first time."""
-        self.library.announce(self.trace, self.counter)
-        return self.trace
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:

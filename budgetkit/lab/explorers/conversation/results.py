@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
 
 import pandas as pd
 
@@ -32,19 +31,18 @@ from budgetkit.lab.explorers.conversation.settings import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
-from budgetkit.lab.replay import turn_sizes
-from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay import Prices, turn_sizes
+from budgetkit.lab.replay.cost import Price
 from budgetkit.lab.replay.forecast import Pace
 from budgetkit.lab.replay.prefix import By, pauses
-from budgetkit.message import Message
-from budgetkit.plan.items import Floats, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy
+from budgetkit.message import Data, Message
+from budgetkit.plan import Floats, Ints
+from budgetkit.pruning import NEVER, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
-_TELLING: Final = 0.6  # of a conversation
-_MOST_CHARACTERS: Final = 6  # of a token
+_TELLING = 0.6  # of a conversation
+_MOST_CHARACTERS = 6  # of a token
 
 
 @dataclass(frozen=True)
@@ -139,14 +137,19 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     else:
         budget = replace(bare.plan.budget, undeclared="pool")
     prices = _prices(settings, bare.model.name, rules)
+    by: By = "request" if any(message.tool_calls for message in trace.messages) else "turn"
+    # Where pruning works within a turn, there is no "step", so running calls are history.
+    roles = dict(budget.roles or DEFAULT_ROLES)
+    if settings.within:
+        roles.pop("step", None)
     run = ReplayRun(
         library=library,
         trace=trace,
         counter=bare.counter,
         framing=framing_for(bare.model),
         budget=budget,
-        roles=_roles(settings, budget),
-        by=settings.by or _by(trace),
+        roles=roles,
+        by=settings.by or by,
         cache=cache,
         prices=prices,
     )
@@ -156,6 +159,9 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     }
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
+    # The forecast looks about twice as many turns ahead as fill the window.
+    sizes = turn_sizes(trace, run.counter, run.framing)
+    turns = 2 * budget.window / max(1.0, float(sizes.mean()))
     return ConversationResults(
         budget_results=bare,
         run=run,
@@ -165,17 +171,11 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         compared=run.compared(policies, replays),
         main=settings.main,
         request=min(settings.request or requests, requests),
-        horizon=settings.horizon or _horizon(run),
+        horizon=settings.horizon or int(min(LONGEST, max(20, -(-turns // 10) * 10))),
         money=settings.money,
         conversations=library.conversations(name),
         notes=tuple(filter(None, (bare.note, note))),
     )
-
-
-def _by(trace: Trace) -> By:
-    if any(message.tool_calls for message in trace.messages):
-        return "request"
-    return "turn"
 
 
 def telling_window(base: BudgetSettings, library: Library) -> int | None:
@@ -198,26 +198,11 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     )
 
 
-def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:
-    """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
-    roles = dict(budget.roles or DEFAULT_ROLES)
-    if settings.within:
-        roles.pop("step", None)
-    return roles
-
-
-def _horizon(run: ReplayRun) -> int:
-    """Return the turns to forecast, about twice those that fill the window."""
-    sizes = turn_sizes(run.trace, run.counter, run.framing)
-    turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
-    return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
-
-
 def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
     prices = settings.given_prices or listed_prices(model, settings.on, rules == "anthropic-1h")
     if not settings.prices:
         return prices
-    typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
+    typed: Data = {name: Price(price) for name, price in settings.prices.items()}
     return replace(prices, source=f"{prices.source}; {', '.join(sorted(typed))} typed in", **typed)
 
 
@@ -237,10 +222,7 @@ class BilledFold(reading.BilledFold):
         there = results.shown.outcome.present(request)
         whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
         placeholders = len(there) - len(whole)
-        if placeholders:
-            left = [f"{placeholders:,} placeholders"]
-        else:
-            left = []
+        left = [f"{placeholders:,} placeholders"] if placeholders else []
         left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
         left += ["the passages"] if results.trace.contexts else []
         return (
@@ -253,7 +235,7 @@ class BilledFold(reading.BilledFold):
 class CheckFold(reading.CheckFold):
     """Panel of findings on the budget and policy, for the shown conversation."""
 
-    def case(self, stage: ConversationStage) -> dict[str, Any]:
+    def case(self, stage: ConversationStage) -> Data:
         """Return the inputs of the checks other than the budget."""
         results = stage.results
         run = results.run

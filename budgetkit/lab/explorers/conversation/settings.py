@@ -1,4 +1,4 @@
-"""Settings: all that a hand can change in the conversation explorer, as one value."""
+"""Settings of the conversation explorer, as one value."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Share, brief, quoted
+from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.files import Table, read_rows
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay import Prices
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 
 #: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
-LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
+LIFETIMES: Mapping[str, float | None] = MappingProxyType(
     {
         "5 minutes": 300.0,
         "10 minutes": 600.0,
@@ -30,11 +30,11 @@ LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
         "for ever": None,
     }
 )
-LONGEST: Final = 1_000  # turns that a forecast looks ahead by itself
-AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
+LONGEST = 1_000  # turns that a forecast looks ahead by itself
+AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConversationSettings:
     """Settings of the conversation explorer."""
 
@@ -123,20 +123,16 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
             f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
         )
     if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(
-            f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them"
-        )
+        raise LookupError(unknown_name("prompt cache", rules, CACHES))
     cache = CACHES[rules] if isinstance(rules, str) else rules
     if settings.lifetime is not None:
         if settings.lifetime not in LIFETIMES:
-            raise LookupError(
-                f"no lifetime {brief(settings.lifetime)}; known are {quoted(LIFETIMES)}; choose one of them"
-            )
+            raise LookupError(unknown_name("lifetime", settings.lifetime, LIFETIMES))
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameter:
     """Describe a number of a policy that has a slider."""
 
@@ -154,7 +150,7 @@ class Parameter:
         return Share(Decimal(value) / 100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """Describe a policy that can be ticked."""
 
@@ -188,7 +184,7 @@ def _rows() -> Mapping[str, dict[str, Any]]:
 
 
 #: What can be ticked, by name: the policies of this package, then those of systems.
-CHOICES: Final[Mapping[str, Choice]] = Table(
+CHOICES: Mapping[str, Choice] = Table(
     lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
 )
 
@@ -199,7 +195,7 @@ def label_of(name: str) -> str:
 
 
 #: What each of them does, in plain words.
-SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
+SAYS: Mapping[str, str] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 
 
 def chosen_policy(
@@ -218,9 +214,7 @@ def chosen_policy(
     if name in own_policies:
         return own_policies[name]
     if name not in CHOICES:
-        raise LookupError(
-            f"no policy {brief(name)}; known are {quoted([*CHOICES, *own_policies])}; choose from these"
-        )
+        raise LookupError(unknown_name("policy", name, [*CHOICES, *own_policies]))
     return CHOICES[name].policy(parameters.get(name, {}), floor)
 
 
@@ -232,21 +226,13 @@ def number_of(policy: str, number: str, value: Any) -> int:
     >>> number_of("last turns", "turns", 3)
     3
     """
-    if policy in CHOICES:
-        parameters = CHOICES[policy].parameters
-    else:
-        parameters = {}
+    parameters = CHOICES[policy].parameters if policy in CHOICES else {}
     if number not in parameters:
-        if parameters:
-            has = f"its numbers are {quoted(parameters)}; set one of them"
-        else:
-            has = "it has none; choose another policy"
-        raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
+        fix = f"Choose one of: {quoted(parameters)}." if parameters else "Choose another policy."
+        raise LookupError(f"Policy {brief(policy)} has no number {brief(number)}. {fix}")
     bounds = parameters[number]
     whole = isinstance(value, int | float) and value == value // 1
     if not (whole and bounds.low <= value <= bounds.high):
-        raise ValueError(
-            f"{bounds.label} {brief(value)} was asked for of {brief(policy)}; it goes from {bounds.low:,} to "
-            f"{bounds.high:,} {bounds.unit}; give a whole number between them"
-        )
+        limits = f"a whole number of {bounds.unit} from {bounds.low:,} to {bounds.high:,}"
+        raise ValueError(out_of_range(f"{bounds.label} of {brief(policy)}", value, limits))
     return int(value)

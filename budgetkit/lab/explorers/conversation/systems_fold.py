@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
@@ -23,12 +22,10 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
+from budgetkit.message import Data
 
-Data = dict[str, Any]
-_MOST_CHOICES: Final = (
-    30  # messages that can be followed: those that were lost and needed come first
-)
-_MOST_ROWS: Final = 200  # of a table in a fold
+_MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first
+_MOST_ROWS = 200  # of a table in a fold
 
 
 class SystemsFold(Content):
@@ -84,11 +81,8 @@ class ReadsFold(Content):
         """Return the parts of the panel: misses, causes and cost."""
         session = stage.results.run.session
         if session is None:
-            return [
-                text(
-                    "This conversation tells no usage; open a recorded session, such as made-up-session."
-                )
-            ]
+            missing = "This conversation tells no usage. Open a recorded session, such as made-up-session."
+            return [text(missing)]
         drawn = figure_part(
             "cache",
             figures.cache_reads.title,
@@ -98,10 +92,7 @@ class ReadsFold(Content):
         )
         misses = []
         for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
-            if np.isnan(row["cost"]):
-                cost = ""
-            else:
-                cost = f", {dollars(row['cost'])}"
+            cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
             words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
         sentences = [session.sentence, session.gap_sentence]
@@ -111,19 +102,14 @@ class ReadsFold(Content):
             return parts
         return [*parts, {"is": "rows", "rows": misses}]
 
-    def hear(self, stage: ConversationStage, event: Data) -> None:
-        """Ignore events: nothing in this fold can be pressed."""
-
 
 def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window to compare systems in; None for the recorded session's."""
     # A window that the explorer chose so that policies differ is no window of a system's.
     settings = stage.settings
-    if (
-        settings.budget_settings.window is not None
-        and settings.budget_settings.window != settings.chosen_window
-    ):
-        return settings.budget_settings.window
+    window = settings.budget_settings.window
+    if window is not None and window != settings.chosen_window:
+        return window
     if stage.results.run.session:
         return None
     return stage.results.budget.window
@@ -148,10 +134,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
     originals = {place: number for number, place in enumerate(compared.setup.places) if place >= 0}
     names: dict[int, str] = {}
     for place in order:
-        if needed[place] == 1:
-            number = "1 call needs"
-        else:
-            number = f"{needed[place]:,} calls need"
+        number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
         gone = f", lost by {lost[place]:,}" if place in lost else ""
         name = f"message {originals.get(place, place):,} ({messages[place].role})"
         names[place] = f"{name}: {number} {brief(terms[place])}{gone}"
@@ -168,9 +151,8 @@ def fates(compared: Comparison, place: int) -> list[Data]:
         words, is_lost = _fate(outcome, compared, place)
         cost = cost_text(row["least"], row["most"])
         title = f"{row['label']}, {cost}" if cost else str(row["label"])
-        lines.append(
-            {"key": row["system"], "text": title, "note": words, "level": "cut" if is_lost else ""}
-        )
+        level = "cut" if is_lost else ""
+        lines.append({"key": row["system"], "text": title, "note": words, "level": level})
     return lines
 
 
@@ -201,10 +183,8 @@ def _recorded(compared: Comparison) -> str:
 
 
 #: Windows that are tried, as multiples of the one at hand.
-_MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0)
-_MANY: Final = (
-    2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
-)
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0)
+_MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
 
 
 class TurningFold(Content):
@@ -230,10 +210,7 @@ class TurningFold(Content):
             figures.order_turns.spec(table),
             listed(figures.order_turns.table(table)),
         )
-        return [
-            *(text(sentence) for sentence in turning_points(table)),
-            drawn,
-        ]
+        return [*map(text, turning_points(table)), drawn]
 
     def hear(self, stage: ConversationStage, event: Data) -> None:
         """Let the turning points be worked out, which takes long, once the button was pressed."""
