@@ -166,11 +166,11 @@ def _say_buffers(table: pd.DataFrame) -> str:
 
 
 def _say_tax(table: pd.DataFrame) -> str:
-    least, most = table.iloc[[0, -1]].itertuples()
-    return (
-        f"From {short(least.characters_in_window)} characters ({least.language}) "
-        f"to {short(most.characters_in_window)} ({most.language})"
+    least, most = (
+        f"{short(row['characters_in_window'])} characters ({row['language']})"
+        for row in table.iloc[[0, -1]].to_dict("records")
     )
+    return f"From {least} to {most}"
 
 
 #: Draw each document's error, by class and counter.
