@@ -85,6 +85,8 @@ def _steps(path: str) -> tuple[tuple[str, ...], ...]:
 
 def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
+        if value is None:
+            return None
         if type(value) is dict and step != "*":  # as nearly always
             value = value.get(step)
             continue
@@ -231,10 +233,18 @@ def role_names() -> Mapping[str, str]:
     return {name: role for role, others in format_table("roles").items() for name in others}
 
 
-@cache
-def record_rows() -> tuple[Format, ...]:
-    """List the rows that describe a message."""
-    return tuple(row for row in formats() if row.of)
+@lru_cache(maxsize=1024)
+def record_rows(names: frozenset[str]) -> tuple[Format, ...]:
+    """List the rows that may describe a message with these fields.
+
+    Others ask for a field that is not among them, which most records are told by at once.
+    """
+    rows = []
+    for row in formats():
+        needed = [path for path, _, wanted in _clauses(row.of) if wanted]
+        if row.of and all(any(steps[0] in names for steps in _steps(path)) for path in needed):
+            rows.append(row)
+    return tuple(rows)
 
 
 def row_of(value: Raw) -> Format | None:

@@ -211,10 +211,9 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
         return None
     if last is not None and last.said and not last.of:
         return last
-    if last is None or not last.of:
-        rows = record_rows()
-    else:
-        rows = (last, *record_rows())
+    rows = record_rows(frozenset(raw))
+    if last is not None and last.of:
+        rows = (last, *rows)
     row = next((row for row in rows if holds(raw, row.of)), None)
     return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
 
