@@ -11,8 +11,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -157,6 +158,21 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
         f"Missing optional dependency {library!r}, which {purpose} needs. "
         f"Run: pip install 'budgetkit[{name}]'"
     )
+
+
+def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
+    """Read rows of an SQLite file without changing it."""
+    sqlite3 = import_module("sqlite3")  # which a list without databases need not wait for
+    # Without a log beside it nobody writes to it, and it is read without a lock, which would be a file of its own.
+    is_written = path.with_name(f"{path.name}-wal").exists()
+    place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
+    try:
+        with closing(sqlite3.connect(place, uri=True)) as connection:
+            return list(connection.execute(query, values))
+    except sqlite3.Error as error:
+        raise ValueError(
+            f"{path.name}: cannot be read as its program wrote it ({error})."
+        ) from None
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:

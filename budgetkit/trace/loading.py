@@ -40,6 +40,7 @@ from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
 from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace, plain_value
 from budgetkit.trace.importers import sessions, with_warnings
+from budgetkit.trace.importers.agents import stored_session
 from budgetkit.trace.importers.documents import converted, converted_lines
 from budgetkit.trace.jsonl import (
     BrokenLine,
@@ -68,10 +69,14 @@ class NoConversationError(ValueError):
 
 @dataclass(frozen=True)
 class Loader:
-    """Load conversations from files and values, with the columns of tables and a function for progress."""
+    """Load conversations from files and values, with the columns of tables and a function for progress.
+
+    Outlined ones have no long texts, which a bill does not ask for.
+    """
 
     progress: Progress | None = None
     columns: Columns = None
+    outlined: bool = False
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
         """Yield each conversation of a folder, file or value, with a default id and its place."""
@@ -92,6 +97,8 @@ class Loader:
         else:
             stem = PurePosixPath(_name(source)).stem
             for name, numbered in self._parts(source):
+                if self.outlined:
+                    numbered = ((line, _outline(value)) for line, value in numbered)
                 try:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
@@ -128,6 +135,10 @@ class Loader:
                 yield _FRAME, TableReader(_FRAME, self.columns).frame(source)
             else:
                 yield _VALUE, iter([(1, plain_value(source))])
+            return
+        stored = stored_session(source)
+        if stored is not None:
+            yield _name(source), iter([(1, stored)])
             return
         for path in (_found(source), *sub_agents_of(source)):
             with path.open("rb") as stream:
@@ -244,6 +255,22 @@ class Loader:
             note = f"Left out: entries without a conversation ({len(refused):,}: entry {entries})."
             conversations[0] = with_warnings(conversations[0], note)
         return conversations
+
+
+# Of a text longer than the first number of characters an outline keeps the second.
+_LONG = 2_000
+_KEPT = 100
+
+
+def _outline(value: Any) -> Any:
+    """Keep of a long text its beginning and its length."""
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{value[:_KEPT]} {len(value)}"
+    if isinstance(value, dict):
+        return {name: _outline(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_outline(entry) for entry in value]
+    return value
 
 
 def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:

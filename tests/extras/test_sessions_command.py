@@ -348,7 +348,10 @@ def test_mcp_servers_of_a_clients_configuration_are_listed(
     tools = {"result": {"tools": [{"name": "ping", "description": "Ping.", "inputSchema": schema}]}}
     files = {
         "claude.json": json.dumps(claude),
-        "mcp.json": json.dumps({"servers": {"linear": {"type": "http", "url": "https://x.test"}}}),
+        "mcp.json": """{
+            // of VS Code, whose comments JSON does not know; "quoted"
+            "servers": {"linear": {"type": "http", "url": "https://x.test/*,]" /* , } */,},},
+        }""",
         "config.toml": '[mcp_servers.context7]\ncommand = "npx"\nenabled = false\n',
         "github.json": json.dumps(tools),
     }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -322,7 +324,7 @@ def test_no_saving_within_the_errors_is_certain_and_ties_are_ties(made_up: bk.Se
     near = said(0.03, claude_code=(1.1, 1.1), pi=(0.98, 0.98))
     assert near.startswith("No saving is certain, as such a replay errs by up to 3.0%.")
     unknown = said(0.001, float("nan"), claude_code=(1.1, 1.1), pi=(0.98, 0.98))
-    assert unknown.startswith("No saving is certain, as such a replay errs by up to 5.0%.")
+    assert unknown.startswith("No saving is certain, as such a replay errs by up to 9.0%.")
     dear = said(0.001, claude_code=(1.2, 1.2), pi=(1.1, 1.1))
     assert dear.startswith("None of these rules would have been cheaper.")
 
@@ -583,6 +585,54 @@ def test_each_agents_sessions_are_looked_for_where_they_are_kept(
     assert bk.load_trace(written["Cursor"]).messages[1].text == "Please."
 
 
+def test_opencodes_database_is_read_as_its_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From version 1.2 on it moves them there; until then 0.4.0 left such sessions out in silence."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("BUDGETKIT_CACHE", "")
+    in_files = places(tmp_path)["OpenCode"]
+    of_files = bk.Session(in_files).totals()
+    export = json.loads(SHAPES["opencode"](requests(7)))
+    database = tmp_path / ".local/share/opencode/opencode.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(
+            "CREATE TABLE session (id TEXT, directory TEXT, title TEXT, time_updated INTEGER);"
+            "CREATE TABLE message (id TEXT, session_id TEXT, time_updated INTEGER, data TEXT);"
+            "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);"
+        )
+        for session in ("ses_1", "ses_2"):
+            of_session = (session, "/home/me/shop", "Mend the till", 1)
+            connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", of_session)
+            for number, message in enumerate(export["messages"]):
+                name = f"{session}_{number:03}"
+                row = (name, session, 1_700_000_000_000 + number, json.dumps(message["info"]))
+                connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", row)
+                for part, value in enumerate(message["parts"]):
+                    row_of_part = (f"{name}_{part}", name, session, json.dumps(value))
+                    connection.execute("INSERT INTO part VALUES (?, ?, ?, ?)", row_of_part)
+        connection.commit()
+    before = database.read_bytes()
+    table = bk.sessions(billed=True)
+    table = table[table["program"] == "OpenCode"]
+    assert [Path(path).relative_to(database).name for path in table["path"]] == ["ses_1", "ses_2"]
+    assert table["project"].tolist() == ["shop", "shop"]
+    assert table["prompt"].tolist() == [of_files["prompt"]] * 2
+    session = bk.Session(table["path"].iloc[1])
+    assert (session.totals(), session.trace.title) == (of_files, "Mend the till")
+    assert {*table["path"]} <= {*bk.sessions(database.parent)["path"]}
+    with pytest.raises(ValueError, match="No session .ses_9. in opencode.db"):
+        bk.load_trace(database / "ses_9")
+    assert database.read_bytes() == before and [*database.parent.glob("opencode.db-*")] == []
+
+    # One that nobody can read is named, and has no numbers.
+    database.write_bytes(b"no database")
+    table = bk.sessions(billed=True).set_index("path")
+    assert table.loc[str(database), "program"] == "OpenCode"
+    assert table.loc[str(database), "requests"] is None or table["requests"].isna()[str(database)]
+    assert table.loc[str(in_files), "requests"] == of_files["requests"]
+
+
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
 def test_a_link_that_leads_out_is_not_followed(folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
@@ -678,8 +728,8 @@ def test_where_log_and_provider_part_is_said(made_up: bk.Session) -> None:
     ]
     session = with_usage(messages, {1: 100, 3: 120, 5: 140, 7: 5_000, 9: 5_020})
     assert session.gap_sentence == (
-        "At 2 of 5 requests the log and the provider's number part by more than a tenth of the prompt, "
-        "first at request 4 (+4,840 tokens). It jumps at request 4, by +4,840."
+        "At 2 of 5 requests the log and the provider's number differ by more than a tenth of the prompt, "
+        "first at request 4 (+4,840 tokens)."
     )
 
 

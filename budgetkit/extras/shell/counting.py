@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -189,6 +190,12 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
 
 
+# A text in JSON, which stays, or what is left out of it.
+_TEXT = r'("(?:[^"\\]|\\.)*+")'
+_COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
+_LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
+
+
 def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     """List the MCP servers of configurations, with the tokens of the tools whose list was saved."""
     requests = import_module("budgetkit.requests")
@@ -199,8 +206,14 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     saved: dict[str, tuple[int, int]] = {}
     for file in files:
         path = Path(file)
-        parse = import_module("tomllib" if path.suffix == ".toml" else "json").loads
-        value = parse(read_text(file))
+        text = read_text(file)
+        if path.suffix == ".toml":
+            value = import_module("tomllib").loads(text)
+        else:
+            # VS Code and Cursor allow comments and, before a closing bracket, a comma.
+            for beside in (_COMMENT, _LAST_COMMA):
+                text = beside.sub(lambda match: match[1] or "", text)
+            value = json.loads(text)
         named = servers_in(value)
         for name, entry in named.items():
             servers[name] = "command" if "command" in entry else "address"

@@ -109,7 +109,7 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
         _RULES,
         [_rule(row) for row in table.to_dict("records")],
     )
-    more = "--what-if threshold replays it compacted at other sizes."
+    more = "Add --what-if threshold to see at which size to compact it."
     show_lines([*replay_check(table), *notices(table), more])
     return None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -315,7 +315,7 @@ def _list_prices(
     else:
         moment = datetime.now(UTC)
     day = moment.date().isoformat()
-    source = f"genai-prices {version('genai-prices')}"
+    source = f"genai-prices {_version('genai-prices')}"
     known = _entry(get_snapshot, id(get_snapshot()), model, provider)
     if known is None:
         return Prices(model, source=f"{source} knows no {brief(model)}", date=day)
@@ -353,6 +353,10 @@ def _list_prices(
         date=day,
         searches=None if searches is None else float(getattr(searches, "base", searches)),
     )
+
+
+# Reading a package's version takes longer than finding a price.
+_version = cache(version)
 
 
 @lru_cache(maxsize=256)

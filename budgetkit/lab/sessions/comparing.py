@@ -712,7 +712,9 @@ def recorded_row(session: Session) -> Data:
     gone = session.trace.gone
     pairs = used_later(session.trace)
     later, needs = (ints(pairs[name]) for name in ("message", "needs"))
-    return {
+    return dict.fromkeys(
+        ("capped", "first", "overflows", "loops", "stops", "call_overflows"), 0
+    ) | {
         "system": RECORDED,
         "label": RECORDED,
         "version": "",
@@ -723,13 +725,7 @@ def recorded_row(session: Session) -> Data:
         "sent": totals["prompt"],
         "cached": totals["read"],
         "left": int(np.count_nonzero(gone < len(gone))),
-        "capped": 0,
         "used_later": len(np.unique(needs[gone[needs] <= later])),
-        "first": 0,
-        "overflows": 0,
-        "loops": 0,
-        "stops": 0,
-        "call_overflows": 0,
         "summary_cost": float("nan"),
         "assumed": "",
     }

@@ -97,7 +97,7 @@ def measure(session: Session) -> Measured:
     rows = in_line(usage)
     places = ints(usage["message_index"].iloc[rows])
     prompts = ints(usage["context_tokens"])[rows]
-    expected: Floats = np.asarray(trace.counts(session.count) * session.counted[1])
+    expected = session.sizes.copy()
     expected[unpaired(trace)] = 0
     is_summary = summaries_of(trace)
     gone = trace.gone
@@ -201,7 +201,7 @@ def held(session: Session) -> pd.DataFrame:
         token_requests (their product) and cost (in US dollars; NaN where a price is not known).
     """
     trace = session.trace
-    sizes = np.round(trace.counts(session.count) * session.counted[1]).astype("int64")
+    sizes = np.round(session.sizes).astype("int64")
     usage = session.usage
     rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~flags(usage["is_summary"]))
     places = ints(usage["message_index"].iloc[rows])

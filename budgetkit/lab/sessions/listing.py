@@ -1,7 +1,8 @@
 """Sessions of coding agents where their programs keep them: found, listed, and billed once.
 
 Only whoever asks for it has a folder looked at: no import, test or application does. Files are read, never written; a
-link that leads out of the folder is not followed, and neither is a file of somebody else.
+link that leads out of the folder is not followed, and neither is a file of somebody else. A session in OpenCode's
+database has the path of the database and its own id.
 
 Bills are kept between runs: numbers without texts, in one file in the user's cache folder, under checksums of path,
 size and time of each file. `BUDGETKIT_CACHE` names another folder; set to an empty text it keeps nothing. A list whose
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from glob import escape
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -25,16 +27,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget import brief
-from budgetkit.files import read_table, write_whole
+from budgetkit.files import database_rows, read_table, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Sums of a session, as :meth:`Session.totals` has them, and its model.
 BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compactions", "model")
-_ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz")
+_DATABASE = "opencode.db"
+_ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 _HEADER = 65_536  # bytes that tell a session's project
-_MOST_FILES = 100_000
 _MOST_BILLS = 50_000
 
 
@@ -44,42 +46,39 @@ class SessionFile:
 
     path: Path
     program: str
-    about: os.stat_result
+    size: int  # in bytes; 0 for a session in a database
+    modified: int  # in nanoseconds since 1970
+    folder: str = ""  # in which it was held, where a database says so
     agents: tuple[SessionFile, ...] = ()
 
     @property
     def changed(self) -> datetime:
         """When it was last written to."""
-        return datetime.fromtimestamp(self.about.st_mtime, UTC)
+        return datetime.fromtimestamp(self.modified / 1e9, UTC)
 
     @property
     def key(self) -> str:
         """A checksum that changes with the file and with those of the sub-agents."""
-        parts = [
-            f"{file.path}\0{file.about.st_size}\0{file.about.st_mtime_ns}"
-            for file in (self, *self.agents)
-        ]
+        parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
         """The last name of the folder in which it was held, from the head of the file; "" where it names none."""
+        place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
             head = stream.read(_HEADER)
         for line in head.splitlines()[:40]:
-            place = None
-            if b'"cwd"' in line:
+            if b'"cwd"' in line and not place:
                 with suppress(ValueError, AttributeError):
                     record = json.loads(line)
                     inside = (
                         record.get("payload") or record.get("data", {}).get("context") or record
                     )
                     place = record.get("cwd") or inside.get("cwd")
-            if isinstance(place, str) and place:
-                name = place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
-                return name.encode("utf-8", "replace").decode()
-        return ""
+        name = str(place or "").replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+        return name.encode("utf-8", "replace").decode()
 
 
 def sessions(
@@ -100,9 +99,10 @@ def sessions(
     Returns
     -------
     DataFrame
-        One row a session: number (from 1), program, changed, project (a folder's last name), megabytes and path; with
-        `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and those from the cache), misses,
-        missed_cost, compactions and model. ``attrs["folders"]`` lists the folders that were read.
+        One row a session: number (from 1), program, changed, project (a folder's last name), megabytes (0 for one in
+        a database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and those
+        from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the folders that were
+        read.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def rows_of(
             "program": file.program,
             "changed": file.changed,
             "project": file.project,
-            "megabytes": file.about.st_size / 1e6,
+            "megabytes": file.size / 1e6,
             "path": str(file.path),
             **(bills[number - 1] if bills else {}),
         }
@@ -171,63 +171,71 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     list of SessionFile
         The sessions.
     """
-    roots: dict[Path, list[tuple[str, str]]] = {}
+    places: list[tuple[Path, str, str]] = []
     if folder is not None:
         root = Path(folder).expanduser()
         if not root.is_dir():
             raise FileNotFoundError(
                 f"Folder not found: {brief(str(folder))}. Pass one that holds sessions of coding agents."
             )
-        roots[root] = [("", "")]
+        places.append((root, "", "**/*"))
     else:
         for row in read_table("session_places.csv"):
             root = Path.home() / row["folder"]
             if row["system"] in ("any", sys.platform) and root.is_dir() and not root.is_symlink():
-                roots.setdefault(root, []).append((row["agent"], row["pattern"]))
-    files: dict[Path, SessionFile] = {}
-    agents: dict[Path, list[SessionFile]] = {}
-    for root, patterns in roots.items():
-        for path, about in _own_files(root):
-            place = path.relative_to(root)
-            parts = place.parts
-            file = SessionFile(path=path, program="", about=about)
-            for program, pattern in patterns:
-                if not pattern or (len(parts) == 1 + pattern.count("/") and place.match(pattern)):
-                    files[path] = replace(file, program=program)
-            # A sub-agent's file belongs to the session beside whose folder it stands.
-            if "subagents" in parts[1:]:
-                folders = parts[: parts.index("subagents", 1)]
-                session = root.joinpath(*folders).with_suffix(".jsonl")
-                agents.setdefault(session, []).append(file)
-    for session in agents.keys() & files.keys():
-        for file in agents[session]:
-            files.pop(file.path, None)
-        files[session] = replace(files[session], agents=tuple(agents[session]))
-    newest = sorted(files.values(), key=lambda file: file.about.st_mtime_ns, reverse=True)
-    return [*roots], newest
+                places.append((root, row["agent"], row["pattern"]))
+    files = {file.path: file for place in places for file in _own_files(*place)}
+    # A sub-agent's file belongs to the session beside whose folder it stands.
+    for session in [*files.values()]:
+        beside = f"{escape(session.path.stem)}/subagents/**/*"
+        agents = tuple(_own_files(session.path.parent, "", beside))
+        if agents and session.path.suffix == ".jsonl":
+            files[session.path] = replace(session, agents=agents)
+            for agent in agents:
+                files.pop(agent.path, None)
+    # OpenCode leaves the files of sessions that it has moved to its database.
+    moved = {path.name for path in files if path.parent.name == _DATABASE}
+    left = [file for path, file in files.items() if not (path.suffix and path.stem in moved)]
+    roots = dict.fromkeys(root for root, _, _ in places)
+    return [*roots], sorted(left, key=lambda file: file.modified, reverse=True)
 
 
-def _own_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Give the user's own session files below a folder; links, and files of other users, are left out."""
+def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
+    """Give the user's own sessions in a folder; links, and files of other users, are left out."""
     user = os.getuid() if hasattr(os, "getuid") else None
-    number = 0
-    for place, folders, names in os.walk(root, followlinks=False):
-        folders.sort()
-        for name in sorted(names):
-            if not name.endswith(_ENDINGS) or number >= _MOST_FILES:
-                continue
-            path = Path(place) / name
-            try:
-                about = path.lstat()
-            except OSError:
-                continue
-            if (
-                stat.S_ISREG(about.st_mode)
-                and about.st_size
-                and (user is None or about.st_uid == user)
-            ):
-                number += 1
-                yield path, about
+    inside = root.resolve()
+    for path in sorted(root.glob(pattern)):
+        if not path.name.endswith(_ENDINGS):
+            continue
+        if path.parent.resolve() != inside / path.parent.relative_to(root):
+            continue  # a link leads there
+        with suppress(OSError):  # it may be gone by now
+            about = path.lstat()
+            is_own = user in (None, about.st_uid)
+            if is_own and about.st_size and stat.S_ISREG(about.st_mode):
+                file = SessionFile(path, program, about.st_size, about.st_mtime_ns)
+                yield from _stored(file) if path.name == _DATABASE else [file]
+
+
+def _stored(database: SessionFile) -> list[SessionFile]:
+    """Return the sessions in OpenCode's database; the file itself where it cannot be read."""
+    query = (
+        "SELECT session.id, directory, max(message.time_updated) FROM session"
+        " JOIN message ON session_id = session.id GROUP BY session.id"
+    )
+    try:
+        return [
+            replace(
+                database,
+                path=database.path / id,
+                size=0,
+                modified=changed * 1_000_000,
+                folder=folder,
+            )
+            for id, folder, changed in database_rows(database.path, query)
+        ]
+    except (ValueError, TypeError):
+        return [database]
 
 
 def bills_of(

@@ -9,7 +9,6 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,13 +30,9 @@ from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
-from budgetkit.trace.containers import Opener
-from budgetkit.trace.loading import Loader, sub_agents_of
+from budgetkit.trace.loading import Loader
 from budgetkit.trace.opening import made_trace
 
-# A bill reads no texts: of one longer than the first number of characters, the second is kept.
-_LONG = 2_000
-_KEPT = 100
 # beyond these a scale is no scale
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
@@ -109,7 +104,7 @@ class Session:
     def __post_init__(self) -> None:
         # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
-            trace, *beside = load_traces(_as_exported(self.trace))
+            trace, *beside = load_traces(self.trace)
         else:
             trace, *beside = [trace_of(self.trace)]
         object.__setattr__(self, "trace", trace)
@@ -158,6 +153,11 @@ class Session:
         counted = np.zeros(len(self.usage), "int64")
         counted[self._placed] = ints(placed["counted"])
         return counted, _scale(counted[self._placed], ints(placed["billed"]))
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Counted tokens of each message, scaled to the provider's."""
+        return np.asarray(self.trace.counts(self.count) * self.counted[1])
 
     @cached_property
     def unlogged(self) -> int:
@@ -281,29 +281,32 @@ class Session:
         at_least: int = 0,
     ) -> Floats:
         """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
-        billed = self._billed.copy()
-        none = np.zeros(len(billed), "int64")
-        # Cohere bills other tokens than it counts, all of them at the full price.
-        is_other = self.usage["billed_input_tokens"].notna()
-        for kind, name in (("fresh", "input"), ("answered", "output")):
-            tokens = self.usage[f"billed_{name}_tokens"].fillna(0).astype("int64")
-            billed[kind] = tokens.where(is_other, billed[kind])
-        billed["read"] = billed["read"].mask(is_other, 0)
+        tokens = self._tokens
+        none = np.zeros(len(self.usage), "int64")
         # A step goes by the whole prompt, also where a part of it was written for an hour.
-        sent = ints(billed[["fresh", "read", "written"]].sum(axis=1)) if with_steps else none
-        priced = dict.fromkeys(_BILLED.values(), none)
-        priced |= {kind: np.maximum(ints(billed[kind]), at_least) for kind in kinds}
-        long = none
-        if "written" in kinds:
-            long = ints(self.usage["cache_write_1h_tokens"].fillna(0))
-        cost = np.zeros(len(billed))
-        for short, long_lived in dict.fromkeys(self._rates):
-            rows = np.array([rates == (short, long_lived) for rates in self._rates])
+        sent = tokens["fresh"] + tokens["read"] + tokens["written"] if with_steps else none
+        priced = dict.fromkeys(tokens, none)
+        priced |= {kind: np.maximum(tokens[kind], at_least) for kind in kinds}
+        long = tokens["long"] if "written" in kinds else none
+        cost = np.zeros(len(none))
+        for (short, long_lived), rows in self._rows_by_rates.items():
             of_all = short.cost(
                 priced["fresh"], priced["read"], priced["written"] - long, priced["answered"], sent
             )
             cost[rows] = (of_all + long_lived.cost(none, none, long, none, sent))[rows]
         return cost
+
+    @cached_property
+    def _tokens(self) -> dict[str, Ints]:
+        """The billed tokens of each request by kind; `long` of those written live an hour."""
+        tokens = {kind: ints(self._billed[kind]) for kind in _BILLED.values()}
+        # Cohere bills other tokens than it counts, all of them at the full price.
+        is_other = flags(self.usage["billed_input_tokens"].notna())
+        for kind, name in (("fresh", "input"), ("answered", "output")):
+            billed = ints(self.usage[f"billed_{name}_tokens"].fillna(0))
+            tokens[kind] = np.where(is_other, billed, tokens[kind])
+        tokens["read"] = np.where(is_other, 0, tokens["read"])
+        return tokens | {"long": ints(self.usage["cache_write_1h_tokens"].fillna(0))}
 
     def misses(self) -> pd.DataFrame:
         """Return one row a miss: a request that read over 1,024 tokens less than the one before had left in the cache.
@@ -328,7 +331,7 @@ class Session:
             log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache), next_cost (of
             the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
-        sizes = np.round(self.trace.counts(self.count) * self.counted[1])
+        sizes = np.round(self.sizes)
         billed = self._billed.assign(
             place=ints(self.usage["message_index"]), cost=self.cost, miss_cost=0.0
         )
@@ -389,7 +392,6 @@ class Session:
             )
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])
-        counts = self.trace.counts(self.count)
         calls = {
             call.id: call.name for message in self.trace.messages for call in message.tool_calls
         }
@@ -399,7 +401,7 @@ class Session:
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
                 name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
-            tokens[name] = tokens.get(name, 0) + float(counts[index]) * self.counted[1]
+            tokens[name] = tokens.get(name, 0) + float(self.sizes[index])
         sizes = (
             pd.Series(tokens).round().astype("int64").sort_values(ascending=False, kind="stable")
         )
@@ -454,7 +456,7 @@ class Session:
     def gap_sentence(self) -> str:
         """Sentence on gaps between log and provider; empty if none.
 
-        A gap is over a tenth of the prompt. The largest jump is named too.
+        A gap is over a tenth of the prompt.
         """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
@@ -463,14 +465,9 @@ class Session:
             return ""
         first = far.iloc[0]
         sentence = (
-            f"At {len(far):,} of {len(frame):,} requests the log and the provider's number part by more than a tenth"
+            f"At {len(far):,} of {len(frame):,} requests the log and the provider's number differ by more than a tenth"
             f" of the prompt, first at request {first['request']:,} ({first['difference']:+,} tokens)."
         )
-        steps = np.diff(ints(frame["difference"]), prepend=frame["difference"].iloc[0])
-        largest = int(np.argmax(np.abs(steps)))
-        row = frame.iloc[largest]
-        if abs(steps[largest]) > _JUMP * row["prompt"]:
-            sentence += f" It jumps at request {row['request']:,}, by {steps[largest]:+,}."
         return sentence.replace("-", "\u2212")
 
     def cost_by_kind(self) -> dict[str, float]:
@@ -528,23 +525,13 @@ class Session:
             rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
         return tuple(rates[key] for key in keys)
 
-
-def _as_exported(source: str | PathLike[str]) -> Any:
-    """Join an OpenCode session to its messages and parts, which lie in files of their own; leave any other source."""
-    path = Path(source)
-    storage = path.parent.parent.parent
-    if path.parent.parent.name != "session" or not (storage / "message" / path.stem).is_dir():
-        return source
-
-    def records(*names: str) -> list[Data]:
-        files = sorted(storage.joinpath(*names).glob("*.json"))
-        return [json.loads(file.read_bytes()) for file in files if not file.is_symlink()]
-
-    messages = [
-        {"info": info, "parts": records("part", str(info["id"]))}
-        for info in records("message", path.stem)
-    ]
-    return {"info": json.loads(path.read_bytes()), "messages": messages}
+    @cached_property
+    def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:
+        """The requests that each pair of prices applies to."""
+        rows: dict[tuple[Prices, Prices], list[int]] = {}
+        for row, rates in enumerate(self._rates):
+            rows.setdefault(rates, []).append(row)
+        return rows
 
 
 _KINDS: Mapping[str, str] = {
@@ -567,26 +554,7 @@ def _scale(counted: Ints, billed: Ints) -> float:
 
 def outlined_sessions(path: Path) -> Iterator[Session]:
     """Read a session and its sub-agents without the long texts, which are most of a file."""
-    exported = _as_exported(path)
-    if exported is not path:
-        yield Session(load_traces(exported)[0])
-        return
-    for file in (path, *sub_agents_of(path)):
-        with file.open("rb") as stream:
-            for name, numbered in Opener().parts(stream, file.name):
-                records = ((line, _outline(value)) for line, value in numbered)
-                for line, conversation in Loader().conversations(records, name):
-                    trace = made_trace(conversation, path.stem, f"{name}, line {line}")
-                    if file == path or usage_frame(trace)["side_chain"].any():
-                        yield Session(trace)
-
-
-def _outline(value: Any) -> Any:
-    """Keep of a long text its beginning and its length."""
-    if isinstance(value, str) and len(value) > _LONG:
-        return f"{value[:_KEPT]} {len(value)}"
-    if isinstance(value, dict):
-        return {name: _outline(field) for name, field in value.items()}
-    if isinstance(value, list):
-        return [_outline(entry) for entry in value]
-    return value
+    for number, source in enumerate(Loader(outlined=True).sources(path)):
+        trace = made_trace(source[1], source[0], source[2])
+        if number == 0 or usage_frame(trace)["side_chain"].any():
+            yield Session(trace)

@@ -4,9 +4,9 @@
                                 its program's rule, acting where the program compacted, against its bill
 
 A range is widened by this error, and no difference within it is named. A rule whose error no compaction of the session
-shows is taken to err by 5 %. Where the session as it was held, replayed, is
-more than 5 % off the bill, no value is called the cheapest. Of several sessions the value that costs least on the older
-half is tried on the newer half.
+shows is taken to err by 9 %, the most that was measured. Where the session as it was held, replayed, is more than 5 %
+off the bill, no value is called the cheapest. Of several sessions the value that costs least on the older half is tried
+on the newer half.
 """
 
 from __future__ import annotations

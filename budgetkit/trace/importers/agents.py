@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from budgetkit.budget import brief
+from budgetkit.files import database_rows
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
@@ -350,6 +355,38 @@ def opencode_conversation(value: Raw) -> Data:
     session = {name: field for name, field in about.items() if field is not None}
     session |= {"messages": messages, "format": "opencode"}
     return session | without_empty(usage=usage, compactions=compactions, warnings=notes)
+
+
+def stored_session(source: str | PathLike[str]) -> Data | None:
+    """Return a session from OpenCode's database, or its files, as an export; None for any other source."""
+    path = Path(source).expanduser()
+    database = path.parent
+    storage = database.parent.parent
+    is_stored = database.suffix == ".db"
+    if not is_stored:
+        is_file = database.parent.name == "session" and (storage / "message" / path.stem).is_dir()
+        if not is_file:
+            return None
+
+    def records(table: str, of: str, id: str) -> list[Data]:
+        if is_stored:
+            query = f"SELECT id, data FROM {table} WHERE {of}_id = ? ORDER BY id"
+            rows = database_rows(database, query, id)
+            return [{**json.loads(data), "id": name} for name, data in rows]
+        files = sorted((storage / table / id).glob("*.json"))
+        return [json.loads(file.read_bytes()) for file in files if not file.is_symlink()]
+
+    messages = [
+        {"info": info, "parts": records("part", "message", str(info["id"]))}
+        for info in records("message", "session", path.stem)
+    ]
+    if not is_stored:
+        return {"info": json.loads(path.read_bytes()), "messages": messages}
+    titles = database_rows(database, "SELECT title FROM session WHERE id = ?", path.name)
+    if not titles:
+        session = f"{brief(path.name)} in {database.name}"
+        raise ValueError(f"No session {session}. List them: budgetkit sessions.")
+    return {"info": {"id": path.name, "title": titles[0][0]}, "messages": messages}
 
 
 def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
