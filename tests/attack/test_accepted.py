@@ -135,3 +135,19 @@ def test_half_a_character_in_a_usage_record_is_replaced(field: str) -> None:
     assert bk.trace.usage_frame(trace)["context_tokens"].tolist() == [60]
     use(trace)
     to_line(trace).encode()
+
+
+@pytest.mark.parametrize("first", range(1, 5))
+def test_a_session_whose_log_begins_with_an_answer_is_compared(first: int) -> None:
+    """Its first request has no prompt in the log: the replay had one request fewer than the bill, and failed."""
+    whole = bk.load_trace("made-up-session")
+    start = [row["message_index"] for row in whole.fields["usage"]][first]
+    rows = [
+        {**row, "message_index": row["message_index"] - start}
+        for row in whole.fields["usage"][:60]
+        if row["message_index"] >= start
+    ]
+    session = bk.Session(bk.Trace("cut", whole.messages[start:], fields={"usage": rows}))
+    assert session.requests()["prompt"].tolist() == [row["context_tokens"] for row in rows]
+    assert bk.compare(session, ["claude-code"])["sent"].min() > 0
+    assert not bk.what_if(session, threshold=100_000).empty

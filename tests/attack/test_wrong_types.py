@@ -19,6 +19,7 @@ BUDGET = bk.Budget(
     [bk.Reserve("output", 10)],
     [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)],
 )
+untyped: Any = bk  # for values of wrong types
 POOL = bk.Budget(100, (), [bk.Allocation("a", keep="best")], undeclared="pool")
 ITEMS = [bk.Item("a", 60), bk.Item("a", 60), bk.Item("b", 4)]
 
@@ -151,9 +152,9 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: bk.compare("support-chat"),
-        lambda: bk.trim([{"role": "user", "content": "Hello"}], 100, framing=5),
-        lambda: bk.trim([{"role": "user", "content": "Hello"}], 100, start_on="usr"),
+        lambda: untyped.compare("support-chat"),
+        lambda: untyped.trim([{"role": "user", "content": "Hello"}], 100, framing=5),
+        lambda: untyped.trim([{"role": "user", "content": "Hello"}], 100, start_on="usr"),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=-1),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), keep=[True]),
     ],

@@ -185,10 +185,9 @@ def check_tools(data: Any) -> None:
     words = frozenset(format_table("shared")["words"].split())
     keys["of a schema"] = words - keys["known"] - keys["schemas"] | _TEXTS | {"format"}
     keys["of a tool"] = keys["known"] | keys["schemas"] | keys["provider"]
-    answer = data.get("result") if isinstance(data, Mapping) else None
-    if isinstance(answer, Mapping):
-        _refuse_unknown(answer.keys() - keys["answer"])
     if isinstance(data, Mapping):
+        if isinstance(answer := data.get("result"), Mapping):
+            _refuse_unknown(answer.keys() - keys["answer"])
         lists = [name for name in _LISTS if data.get(name)]
         if len(lists) > 1:
             raise ValueError(f"Two lists of tools: {quoted(lists)}. Put all tools into one.")

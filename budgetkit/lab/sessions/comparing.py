@@ -630,7 +630,8 @@ def _with_unlogged(trace: Trace) -> Trace:
         }
         for compaction in trace.fields.get("compactions") or ()
     ]
-    usage = [_moved(row, 1) for row in trace.fields.get("usage") or ()]
+    # An answer that the log begins with has no prompt to replay.
+    usage = [_moved(row, 1) for row in trace.fields.get("usage") or () if row.get("message_index")]
     fields = {"compactions": moved, "usage": usage}
     return Trace(trace.id, (before, *trace.messages), fields=fields)
 

@@ -154,9 +154,8 @@ def what_if(
     listed: list[Any] = [values] if isinstance(values, int | str) else [*values]
     if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
         raise ValueError(unknown_name("cache life", unknown[0], LIVES))
-    if setting in ("threshold", "keep"):
-        for size in listed:
-            check_tokens(setting, size)
+    for size in listed if setting in ("threshold", "keep") else ():
+        check_tokens(setting, size)
 
     def table_of(one: Session) -> pd.DataFrame:
         return _Trial(one, setup_of(one, window), rule).table(setting, listed)

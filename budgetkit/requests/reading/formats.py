@@ -79,8 +79,11 @@ def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
     """Return keys that a record must have to meet a condition, which rules most conditions out at once."""
-    paths = [path for path, _, is_wanted in _clauses(condition) if is_wanted and "|" not in path]
-    return frozenset(path.split(".")[0] for path in paths) - {"*"}
+    return frozenset(
+        path.split(".")[0]
+        for path, _, is_wanted in _clauses(condition)
+        if is_wanted and "|" not in path
+    ) - {"*"}
 
 
 @lru_cache(maxsize=1024)
