@@ -65,6 +65,7 @@ def test_a_tier_without_a_price_of_its_own_is_named() -> None:
 def test_a_name_that_sells_the_fast_tier() -> None:
     fast = bk.cost.prices("anthropic/claude-opus-4.8-fast", datetime(2026, 11, 20))
     assert fast.input == bk.cost.Price(10.0)
+    assert bk.cost.prices("claude-opus-5-fast", datetime(2026, 11, 20)).input == fast.input
     assert bk.cost.prices("anthropic/claude-opus-4.6-fast").input is None
     assert bk.cost.prices("grok-4-fast").input is not None
 
