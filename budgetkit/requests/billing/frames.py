@@ -478,7 +478,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
             fixed += frame.same_speaker
         # What was thought before a call is sent again.
         if message.tool_calls and index > last_question:
-            thought = message.raw.get("reasoning_content")
+            thought = message.raw.get("reasoning_content") or message.raw.get("reasoning")
         else:
             thought = None
         texts = (*message.texts, thought) if isinstance(thought, str) else message.texts
