@@ -96,6 +96,8 @@ def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:
     calls = {"server_side_tool_usage_details": {"x_search_calls": 2, "mcp_calls": 1}}
     other = session(usage | calls, "grok-4.20")
     assert other.unpriced == "Not in the cost: 2 calls of tools that cost money."
+    executed = session(usage | {"server_tool_use": {"code_execution_requests": 2}}, "claude-opus-5")
+    assert executed.unpriced == other.unpriced
 
     executor = {"type": "message", "input_tokens": 100, "output_tokens": 10}
     advisor = {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 9_000}
