@@ -278,3 +278,15 @@ def test_deepseek_on_responses_thinks_unless_it_is_told_how_much() -> None:
     body = {"model": "deepseek-v4-flash", "input": "Hello"}
     asked = bk.count_request({**body, "reasoning": {"effort": "low"}})
     assert bk.count_request(body).tokens == asked.tokens + 79
+
+
+@pytest.mark.parametrize("tool", [CLAUDES, {"type": "computer_20250124", "name": "computer"}])
+def test_converse_has_further_tools_among_the_fields_of_a_model(tool: dict[str, Any]) -> None:
+    body: dict[str, Any] = {"modelId": "anthropic.claude-opus-4-8-v1:0"}
+    body["messages"] = [{"role": "user", "content": [{"text": "Hello"}]}]
+    counted = bk.count_request({**body, "additionalModelRequestFields": {"tools": [tool]}})
+    if tool is CLAUDES:
+        config = {"tools": FORMS["Converse"]}
+        assert counted.tokens == bk.count_request({**body, "toolConfig": config}).tokens
+    else:
+        assert counted.uncounted == ("built-in tool computer_20250124",)
