@@ -41,6 +41,9 @@ _OTHER_CONTENT = (
     "contexts",
 )
 
+# Sound and pictures that some providers keep beside the content.
+_SHOWN_BESIDE = ("audio", "images")
+
 # Keys of a message that are counted, and others that are spelt much like them.
 _COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal", "parts")
 _MESSAGE_KEYS = {*_COUNTED_KEYS, "context", "contexts", "contents", "tool_call", "tool_call_id"}
@@ -268,12 +271,13 @@ class Message:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of part whose tokens cannot be told from the message, such as sound and files."""
-        return tuple(
+        parts = (
             str(part.get("type"))
             for part in self.parts
             if part.get("type") not in _IMAGE_PARTS
             and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
+        return (*parts, *(field for field in _SHOWN_BESIDE if self.raw.get(field)))
 
     @property
     def is_silent(self) -> bool:

@@ -28,9 +28,12 @@ _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 # Before a name, where it runs: Bedrock's region and maker, Databricks, SAP's maker.
 _PLACE = re.compile(rf"{_BEDROCK.pattern}|^databricks-|^[a-z]+--")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
+_NUMBERED_COPY = re.compile(
+    r"-v\d+:\d+(?::\d+k)?$"
+)  # "-v5" alone may be a version, as in deepseek-v5
 # After a name, what never says which model it is: a day, a release, how it is routed, how hard it thinks, its format.
 _SUFFIX = re.compile(
-    r"(?:\[[^\]]*\]|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
+    r"(?:\[[^\]]*\]|(?:(?<=opus-\d)|(?<=opus-\d[.-]\d))-fast|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
     r"20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|[01]\d-?[0-3]\d|00\d|latest|preview|exp|experimental|default|stable|"
     r"beta|thinking|cloud|maas|versatile|tput|none|minimal|low|medium|high|xhigh|"
     r"fp8|fp4|nvfp4|bf16|int4|int8|awq|gptq|gguf))$"
@@ -307,7 +310,7 @@ def core_name(name: str) -> str:
     >>> core_name("meta.llama3-1-8b-instruct-v1:0"), core_name("llama3.1:8b"), core_name("meta-llama/Llama-3.1-8B")
     ('llama318b', 'llama318b', 'llama318b')
     """
-    core = _COPY.sub("", re.sub(r":[a-z-]+$", "", bare(name)))
+    core = _NUMBERED_COPY.sub("", re.sub(r":[a-z-]+$", "", bare(name)))
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 

@@ -167,3 +167,22 @@ def test_a_document_in_a_result_is_cut_inside_with_it() -> None:
     trimmed = bk.trim(messages, 500, model="claude-sonnet-4-5")
     assert [left.why for left in trimmed.left] == ["shortened"]
     assert bk.count_request(body_of("anthropic", [*trimmed])).tokens <= 500
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("audio", {"id": "audio_1"}), ("images", ["iVBORw0KGgo="])]
+)
+def test_what_stands_beside_the_content_is_named(field: str, value: Any) -> None:
+    messages = [*spoken("chat", {"type": "text", "text": "Look."})]
+    messages += [{"role": "assistant", "content": "Done.", field: value}, *messages]
+    assert bk.count_request(body_of("chat", messages)).uncounted == (field,)
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_gpt_oss_reads_again_what_it_thought_before_a_call(field: str) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "a", "content": "x"}
+    messages = [{"role": "user", "content": "hi"}, {**answer, field: TEXT}, result]
+    body = {"model": "openai/gpt-oss-120b", "messages": messages}
+    assert bk.count_request(body).tokens > 1_200

@@ -214,3 +214,37 @@ def test_other_tasks_of_a_file_are_no_sub_agents(tmp_path: Path) -> None:
     answer = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
     recorded = {"request": call, "response": answer | {"usage": {"prompt_tokens": 9}}}
     assert bk.Session(written(tmp_path, [recorded, recorded])).agents == ()
+
+
+@pytest.mark.parametrize(
+    ("sums", "prompts"),
+    [
+        ([(1000, 10), (2100, 30)], [1000, 1100]),
+        ([(1000, 10), (1000, 10), (2100, 30)], [1000, 1100]),  # a record that repeats
+        ([(1000, 10), (700, 30)], [1000, 700]),  # a new count
+    ],
+)
+def test_running_totals_of_codex_alone_give_each_request(
+    tmp_path: Path, sums: list[tuple[int, int]], prompts: list[int]
+) -> None:
+    rows = [codex(0, "session_meta", id="A"), codex(0, "turn_context", model="gpt-5.5")]
+    for turn, (sent, answered) in enumerate(sums, 1):
+        totals = {"input_tokens": sent, "cached_input_tokens": 0, "output_tokens": answered}
+        info = {"total_token_usage": totals, "last_token_usage": None}
+        rows += [message(9 * turn, "user", "hi"), message(9 * turn + 3, "assistant", "ok")]
+        rows.append(codex(9 * turn + 4, "event_msg", type="token_count", info=info))
+    requests = bk.Session(written(tmp_path, rows)).requests()
+    assert requests["prompt"].tolist() == prompts
+
+
+def test_lines_of_an_answer_without_a_message_id_are_one_request(tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "ls", "input": {}}
+    rows: Rows = [{"type": "user", "uuid": "1", "message": {"role": "user", "content": "hi"}}]
+    for place, block in enumerate([{"type": "text", "text": "ok"}, call], 2):
+        usage = {"input_tokens": 100, "output_tokens": 10 * place}
+        answer = {"role": "assistant", "model": "claude-opus-4-8", "content": [block]}
+        ids = {"uuid": str(place), "parentUuid": str(place - 1), "requestId": "r"}
+        rows.append({"type": "assistant", **ids, "message": answer | {"usage": usage}})
+    session = bk.Session(written(tmp_path, [{"sessionId": "s", **row} for row in rows]))
+    assert len(session.trace.messages) == 2
+    assert session.requests()[["prompt", "answered"]].values.tolist() == [[100, 30]]

@@ -292,7 +292,8 @@ SPELLINGS = {
         us.anthropic.claude-opus-4-8-20260528-v1:0 global.anthropic.claude-opus-4-8-v1 databricks-claude-opus-4-8
         arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-4-8-v1:0
         openrouter/anthropic/claude-opus-4.8:thinking claude-opus-4-8-latest anthropic--claude-4.8-opus
-        publishers/anthropic/models/claude-opus-4-8""",
+        publishers/anthropic/models/claude-opus-4-8 claude-opus-4-8-fast anthropic/claude-opus-4.8-fast""",
+    "claude-opus-5": "anthropic/claude-opus-5-fast",
     "claude-opus-4": """
         claude-opus-4@20250514 claude-opus-4-20250514 anthropic.claude-opus-4-20250514-v1:0 claude-4-opus""",
     "claude-3-7-sonnet": """
@@ -342,6 +343,7 @@ def test_any_clouds_or_routers_spelling_is_the_same_model_with_all_its_fields(
     [
         ("gpt-5.9", 8_192),
         ("claude-opus-4-9", 8_192),
+        ("deepseek-v5", 8_192),
         ("gpt-4.7-preview", 8_192),
         ("gpt-4-omega", 8_192),
         ("gpt-6-sol-quantum", 922_000),

@@ -177,25 +177,60 @@ def test_the_first_page_of_several_says_that_there_are_more() -> None:
     assert read_tools({"tools": [MCP], "nextCursor": "2"}).uncounted == ("further pages of tools",)
 
 
-def test_deferred_tools_are_not_in_the_prompt() -> None:
+WRAPPED = {"type": "function", "function": {**NAMED, "parameters": SCHEMA}}
+FLAT = {"type": "function", **NAMED, "parameters": SCHEMA}
+CLAUDES = {**NAMED, "input_schema": SCHEMA}
+
+
+@pytest.mark.parametrize(
+    ("model", "tools", "others"),
+    [
+        (
+            "claude-sonnet-4-5",
+            [{"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}, CLAUDES],
+            ["built-in tool tool_search_tool_bm25_20251119"],
+        ),
+        ("claude-opus-4-8", [CLAUDES], []),
+        ("gpt-5.4", [{"type": "tool_search"}, FLAT], ["built-in tool tool_search"]),
+        (
+            "gpt-5.4",
+            [{"type": "tool_search", "execution": "client", "parameters": SCHEMA}, FLAT],
+            ["built-in tool tool_search"],
+        ),
+        ("gpt-5.4", [WRAPPED], []),
+        ("gpt-5.4", [{"type": "function", "function": FLAT}], []),
+        (
+            "gpt-5.4",
+            [{"type": "namespace", "name": "crm", "description": "All customers", "tools": [FLAT]}],
+            ["built-in tool namespace"],
+        ),
+    ],
+)
+def test_deferred_tools_are_not_in_the_prompt(model: str, tools: Any, others: list[str]) -> None:
     """1,346 tokens were counted, and no interval held the bill, which begins near 7."""
-    deferred = [{**NAMED, "name": f"tool_{n}", "input_schema": SCHEMA} for n in range(15)]
-    tools = [
-        {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
-        *({**tool, "defer_loading": True} for tool in deferred),
-    ]
-    body = {
-        "model": "claude-sonnet-4-5",
-        "max_tokens": 9,
-        "messages": [{"role": "user", "content": "Hello"}],
-    }
-    counted = bk.count_request({**body, "tools": tools})
+
+    def deferred(tool: dict[str, Any]) -> dict[str, Any]:
+        if "tools" in tool:
+            return {**tool, "tools": [*map(deferred, tool["tools"])]}
+        if tool.get("function") == FLAT:  # where some routers write it
+            return {**tool, "function": {**FLAT, "defer_loading": True}}
+        is_search = str(tool.get("type")).startswith("tool_search")
+        return tool if is_search else {**tool, "defer_loading": True}
+
+    body = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+    counted = bk.count_request({**body, "tools": [*map(deferred, tools)]})
     assert counted.tokens == bk.count_request(body).tokens < 20
     assert counted.interval[1] is None
-    assert counted.uncounted == (
-        "built-in tool tool_search_tool_bm25_20251119",
-        "deferred tools",
-    )
+    assert sorted(counted.uncounted) == sorted([*others, "deferred tools"])
+
+
+def test_tools_of_a_namespace_count_and_are_sent_as_they_came() -> None:
+    space = {"type": "namespace", "name": "crm", "description": "Customers", "tools": [FLAT]}
+    body = {"model": "gpt-5.4", "input": "Hello"}
+    counted = bk.count_request({**body, "tools": [space]})
+    assert counted.tokens == bk.count_request({**body, "tools": [FLAT]}).tokens
+    assert counted.uncounted == ("built-in tool namespace",)
+    assert read_tools([space]).entries == (space,)
 
 
 ITEM = {"type": "object", "description": "An item", "properties": {"name": {"type": "string"}}}
@@ -243,3 +278,15 @@ def test_deepseek_on_responses_thinks_unless_it_is_told_how_much() -> None:
     body = {"model": "deepseek-v4-flash", "input": "Hello"}
     asked = bk.count_request({**body, "reasoning": {"effort": "low"}})
     assert bk.count_request(body).tokens == asked.tokens + 79
+
+
+@pytest.mark.parametrize("tool", [CLAUDES, {"type": "computer_20250124", "name": "computer"}])
+def test_converse_has_further_tools_among_the_fields_of_a_model(tool: dict[str, Any]) -> None:
+    body: dict[str, Any] = {"modelId": "anthropic.claude-opus-4-8-v1:0"}
+    body["messages"] = [{"role": "user", "content": [{"text": "Hello"}]}]
+    counted = bk.count_request({**body, "additionalModelRequestFields": {"tools": [tool]}})
+    if tool is CLAUDES:
+        config = {"tools": FORMS["Converse"]}
+        assert counted.tokens == bk.count_request({**body, "toolConfig": config}).tokens
+    else:
+        assert counted.uncounted == ("built-in tool computer_20250124",)

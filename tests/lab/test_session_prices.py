@@ -65,6 +65,7 @@ def test_a_tier_without_a_price_of_its_own_is_named() -> None:
 def test_a_name_that_sells_the_fast_tier() -> None:
     fast = bk.cost.prices("anthropic/claude-opus-4.8-fast", datetime(2026, 11, 20))
     assert fast.input == bk.cost.Price(10.0)
+    assert bk.cost.prices("claude-opus-5-fast", datetime(2026, 11, 20)).input == fast.input
     assert bk.cost.prices("anthropic/claude-opus-4.6-fast").input is None
     assert bk.cost.prices("grok-4-fast").input is not None
 
@@ -95,6 +96,8 @@ def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:
     calls = {"server_side_tool_usage_details": {"x_search_calls": 2, "mcp_calls": 1}}
     other = session(usage | calls, "grok-4.20")
     assert other.unpriced == "Not in the cost: 2 calls of tools that cost money."
+    executed = session(usage | {"server_tool_use": {"code_execution_requests": 2}}, "claude-opus-5")
+    assert executed.unpriced == other.unpriced
 
     executor = {"type": "message", "input_tokens": 100, "output_tokens": 10}
     advisor = {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 9_000}

@@ -323,8 +323,8 @@ def provider_counter(
 
     Examples
     --------
-    >>> provider_counter("anthropic", "claude-sonnet-4-5").name
-    'claude-sonnet-4-5 (counted by Anthropic)'
+    >>> provider_counter("anthropic", "claude-sonnet-5").name
+    'claude-sonnet-5 (counted by Anthropic)'
     """
     if provider not in ENDPOINTS:
         raise ValueError(unknown_name("provider", provider, ENDPOINTS))

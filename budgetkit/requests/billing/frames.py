@@ -448,7 +448,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
             fixed += frame.same_speaker
         # What was thought before a call is sent again.
         texts = message.texts
-        thought = message.raw.get("reasoning_content")
+        thought = message.raw.get("reasoning_content") or message.raw.get("reasoning")
         if message.tool_calls and index > last_question and isinstance(thought, str):
             texts = (*texts, thought)
         yield Charge("message", message.role, texts, fixed, message=index)

@@ -41,7 +41,10 @@ _ANTHROPIC_BLOCKS = (
     "redacted_thinking",
 )
 # Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
-_TOOLS = {"chat": ("tools", "functions"), "converse": ("toolConfig",)}
+_TOOLS = {
+    "chat": ("tools", "functions"),
+    "converse": ("toolConfig", "additionalModelRequestFields.tools"),
+}
 # Fields by which a provider takes up what it has kept itself.
 _SERVER_STATE = {
     "responses": ("previous_response_id", "conversation", "prompt"),
@@ -114,7 +117,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         )
 
     messages = tuple(map(Message, _messages(raw, shape)))
-    toolsets = [read_tools(raw.get(field)) for field in _TOOLS.get(shape, ("tools",))]
+    toolsets = [read_tools(value_at(raw, path)) for path in _TOOLS.get(shape, ("tools",))]
     states = _SERVER_STATE.get(shape, ())
     uncounted = [f"server state ({field})" for field in states if raw.get(field)]
     if "web_search_options" in raw:

@@ -4,6 +4,7 @@
     OpenAI Responses    {"type": "function", "name": ..., "description": ..., "parameters": {...}}
     Anthropic           {"name": ..., "description": ..., "input_schema": {...}}
     Gemini              {"functionDeclarations": [{"name": ..., "description": ..., "parameters": {...}}]}
+    in a namespace      {"type": "namespace", "name": ..., "tools": [{"type": "function", ...}]}
     Bedrock Converse    {"toolSpec": {"name": ..., "description": ..., "inputSchema": {"json": {...}}}}
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
@@ -111,7 +112,9 @@ or an MCP server's answer to tools/list.
         if builtin:
             uncounted.append(builtin)
             continue
-        if tool.get("defer_loading"):  # it enters the prompt once a tool search has found it
+        if {**tool, **unwrapped(tool)}.get(
+            "defer_loading"
+        ):  # it enters the prompt once a tool search has found it
             uncounted.append("deferred tools")
             continue
         functions.append(tool)
@@ -124,6 +127,7 @@ or an MCP server's answer to tools/list.
     sent: list[Schema] = []
     for entry in raw_tools:
         is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
+        is_wrapped |= entry.get("type") == "namespace"
         sent += [entry] if is_wrapped else _flat(_without_nulls(entry))
     return Toolset(
         listed=tuple(tools),
@@ -195,6 +199,9 @@ def _flat(entry: Schema) -> Iterator[Schema]:
     elif declarations is not None:
         yield from map(_gemini_tool, tool_entries(entry[declarations]))
         yield from ({name: settings} for name, settings in entry.items() if name != declarations)
+    elif entry.get("type") == "namespace":
+        yield from tool_entries(entry.get("tools"))
+        yield {name: value for name, value in entry.items() if name != "tools"}
     elif "inputSchema" in entry and "function" not in entry:
         yield {"type": "function", "function": _with_schema_as(entry, "parameters")}
     elif not entry.keys() <= _NO_TOOLS:
@@ -227,10 +234,11 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 def _builtin(tool: Schema) -> str:
     """Name a tool that has no schema of its own to count; an empty text for a function."""
     kind = tool.get("type")
+    name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
-    if kind not in (None, "function") and not has_schema:
+    if kind not in (None, "function") and not (has_schema and name):
         return f"built-in tool {kind}"
-    if unwrapped(tool).get("name"):
+    if name:
         return ""
     if _OF_A_FUNCTION & tool.keys():
         return "a tool without a name"

@@ -22,6 +22,7 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
+from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import (
     COPIED,
     answer,
@@ -57,7 +58,10 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     # the time of the newest copied record; None where none is copied
     copied_until: float | None = None
     copied = 0
-    last_sums: Any = None  # of the last request, to know a record that only repeats them
+    last_sums: tuple[Any, Any] = (
+        None,
+        None,
+    )  # of the last request, to know a record that only repeats them
     started: Any = None  # when the newest thing was written that the next request sends
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     for line, record in records:
@@ -117,7 +121,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             about["window"] = window
         if kind != "event_msg" or not isinstance(info, Mapping):
             continue
-        sums = (value_at(info, "total_token_usage"), value_at(info, "last_token_usage"))
+        total, latest = value_at(info, "total_token_usage"), value_at(info, "last_token_usage")
+        sums = (total, latest or _growth(total, last_sums[0]))
         places = range(len(read.messages) - 1, max(-1, len(read.messages) - 1 - _NEAR), -1)
         answers = (n for n in places if placed(read.messages[n])[1].get("role") == "assistant")
         place = next(answers, None)
@@ -140,6 +145,22 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     return session | without_empty(
         compactions=compactions, window=about.get("window"), warnings=notes
     )
+
+
+def _growth(total: Any, before: Any) -> Data | None:
+    """Return the usage of the last request where only running totals are recorded.
+
+    >>> _growth({"input_tokens": 2_100}, {"input_tokens": 1_000})
+    {'input_tokens': 1100}
+    """
+    if not isinstance(total, Mapping) or total == before:
+        return None
+    counts = [
+        {name: n for name, n in as_object(sums).items() if type(n) is int}
+        for sums in (total, before)
+    ]
+    growth = {name: n - counts[1].get(name, 0) for name, n in counts[0].items()}
+    return growth if min(growth.values(), default=0) >= 0 else counts[0]  # a new count
 
 
 _ANSWERS = ("gemini", "model")

@@ -310,11 +310,9 @@ def _answer_id(record: Raw) -> Hashable | None:
     message = record.get("message")
     if not isinstance(message, Mapping) or message.get("role") != "assistant":
         return None
-    id = message.get("id")
-    request = record.get("requestId")
-    if not isinstance(id, str):
-        return None
-    return (id, request if isinstance(request, str) else None)
+    ids = (message.get("id"), record.get("requestId"))  # some proxies leave out the message's
+    named = tuple(id if isinstance(id, str) else None for id in ids)
+    return named if any(named) else None
 
 
 def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
