@@ -68,10 +68,11 @@ def compare_models(
     base = 0
     for facts in map(model, models_of(models)):
         count = counter(facts)
+        budget = make(facts)
         options: Data = {"counter": count, "prices": price(facts.name)}
         sizes = [int(trace.counts(count).sum()) for trace in conversations]
         base = base or sum(sizes)
-        outcomes = [replay(trace, make(facts), pruning, **options) for trace in conversations]
+        outcomes = [replay(trace, budget, pruning, **options) for trace in conversations]
         losses = [_first_losses(outcome) for outcome in outcomes]
         turns = [min(lost.values()) for lost in losses if lost]
         sections = Counter(section for lost in losses for section in lost)
