@@ -139,7 +139,7 @@ def test_a_request_that_overruns_the_window_fails_at_its_worst_turn() -> None:
     assert ("overrun", "2 turns, turn 2") in reasons(found)
     overrun = next(failure for failure in found.failures if failure.code == "overrun")
     assert overrun.sentence == "a request overruns the window (60) by 20 tokens"
-    assert "lower a reserve or a floor, or choose a larger window" in overrun.detail
+    assert "Lower a reserve or a floor, or choose a larger window" in overrun.detail
 
 
 def test_a_floor_is_lost_where_what_is_required_leaves_less() -> None:
@@ -317,7 +317,7 @@ def test_the_fixture_fails_a_projects_own_test_with_the_plan_and_the_mend(tmp_pa
     said = run_pytest(tmp_path, PROJECT)
     assert "2 failed, 2 passed" in said
     assert "above its cap (819)" in said
-    assert "raise the cap, shorten the text" in said
+    assert "Raise the cap, shorten the text" in said
     assert "1 of 1 are cut, above the share of 0%" in said
     assert "Traceback" not in said
 
