@@ -315,7 +315,7 @@ def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
     assert explorer.budget.shared_pool == -2_047
     assert (level(explorer), kpi(explorer, "pool")) == ("over", "\u22122,047")
     assert explorer.view.state["bar"]["end_text"] == "the window ends at 8,192; 2,047 too many"
-    assert "lower a cap or a reserve" in explorer.status
+    assert "Lower a cap or a reserve" in explorer.status
     assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
     explorer.move("output", "15%")
     assert explorer.budget == bk.presets.chat(8_192), "and it raises again where it did"
@@ -1179,7 +1179,7 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
 def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
-    assert "because it keeps its best 3 items; let it keep more" in explorer.status
+    assert "because it keeps its best 3 items. Let it keep more" in explorer.status
     assert explorer.view.state["status"]["more"] == []
 
 
