@@ -750,7 +750,10 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
             lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}),
             "Choose a number up to 59.",
         ),
-        (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "Unknown texts 'nowhere'"),
+        (
+            lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}),
+            "Unknown texts 'nowhere'",
+        ),
         (lambda e: hear(e, {"kind": "window", "tokens": -1, "id": "1"}), "window"),
         (
             lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}),

@@ -618,8 +618,8 @@ def test_opencodes_database_is_read_as_its_files_are(
     assert [Path(path).relative_to(database).name for path in table["path"]] == ["ses_1", "ses_2"]
     assert table["project"].tolist() == ["shop", "shop"]
     assert table["prompt"].tolist() == [of_files["prompt"]] * 2
-    session = bk.Session(table["path"].iloc[1])
-    assert (session.totals(), session.trace.title) == (of_files, "Mend the till")
+    second = bk.Session(table["path"].iloc[1])
+    assert (second.totals(), second.trace.title) == (of_files, "Mend the till")
     assert {*table["path"]} <= {*bk.sessions(database.parent)["path"]}
     with pytest.raises(ValueError, match="No session .ses_9. in opencode.db"):
         bk.load_trace(database / "ses_9")

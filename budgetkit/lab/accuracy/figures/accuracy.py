@@ -149,9 +149,13 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 
 def _say_by_class(table: pd.DataFrame) -> str:
     """Say for each counter in which class its median error is largest."""
-    medians = 100 * table.groupby(["counter", table.columns[1]], sort=False)["error"].median()
-    furthest = medians[medians.abs().groupby("counter", sort=False).idxmax()]
-    ends = [f"{name}: {error:+.0f} % ({group})" for (name, group), error in furthest.items()]
+    by = ["counter", str(table.columns[1])]
+    medians = table.groupby(by, sort=False)["error"].median().reset_index()
+    places = medians["error"].abs().groupby(medians["counter"], sort=False).idxmax()
+    ends = [
+        f"{row['counter']}: {100 * row['error']:+.0f} % ({row[by[1]]})"
+        for row in medians.loc[places].to_dict("records")
+    ]
     return f"Largest median error of {'; '.join(ends)}".replace("-", "\u2212")
 
 
