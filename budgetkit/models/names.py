@@ -28,9 +28,8 @@ _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 # Before a name, where it runs: Bedrock's region and maker, Databricks, SAP's maker.
 _PLACE = re.compile(rf"{_BEDROCK.pattern}|^databricks-|^[a-z]+--")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
-_NUMBERED_COPY = re.compile(
-    r"-v\d+:\d+(?::\d+k)?$"
-)  # "-v5" alone may be a version, as in deepseek-v5
+# The same, where it cannot be a version, as in deepseek-v5: "-v1" and "-v2" alone are copies of nova-pro, not of nova.
+_CERTAIN_COPY = re.compile(r"(?:-v\d+:\d+(?::\d+k)?|(-[a-z]+)-v[12])$")
 # After a name, what never says which model it is: a day, a release, how it is routed, how hard it thinks, its format.
 _SUFFIX = re.compile(
     r"(?:\[[^\]]*\]|(?:(?<=opus-\d)|(?<=opus-\d[.-]\d))-fast|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
@@ -310,7 +309,7 @@ def core_name(name: str) -> str:
     >>> core_name("meta.llama3-1-8b-instruct-v1:0"), core_name("llama3.1:8b"), core_name("meta-llama/Llama-3.1-8B")
     ('llama318b', 'llama318b', 'llama318b')
     """
-    core = _NUMBERED_COPY.sub("", re.sub(r":[a-z-]+$", "", bare(name)))
+    core = _CERTAIN_COPY.sub(r"\1", re.sub(r":[a-z-]+$", "", bare(name)))
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 

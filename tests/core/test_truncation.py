@@ -145,7 +145,8 @@ def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "known"), [("keep", "head, tail, middle"), ("by", "token, line, sentence")]
+    ("parameter", "known"),
+    [("keep", "'head', 'tail', 'middle'"), ("by", "'token', 'line', 'sentence'")],
 )
 def test_an_unknown_choice_is_told_the_known_ones(parameter: str, known: str) -> None:
     with pytest.raises(ValueError, match=f"Invalid {parameter}: 'best'. Choose one of: {known}"):
