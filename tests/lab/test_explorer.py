@@ -171,7 +171,7 @@ def test_code_sets_what_a_hand_sets_and_hears_of_each_change() -> None:
     assert windows == [8_192, 16_000, 8_192]
     explorer.lock("output")
     explorer.move("output", 7)
-    assert "it is locked at" in explorer.status
+    assert "is locked at" in explorer.status
     explorer.lock("output", on=False)
     explorer.move("output", "25%")
     assert explorer.budget.reserves[0].size == Share(0.25)
