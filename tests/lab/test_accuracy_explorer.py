@@ -779,7 +779,7 @@ def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
         AccuracyExplorer(corpus=tmp_path / "none")
     with pytest.raises(ValueError, match="Unknown counter 'abacus'"):
         AccuracyExplorer("abacus", toy(1))
-    with pytest.raises(ValueError, match="no text"):
+    with pytest.raises(ValueError, match="No text"):
         AccuracyExplorer(corpus=Corpus(()))
 
 

@@ -175,7 +175,7 @@ def test_code_sets_what_a_hand_sets_and_hears_of_each_change() -> None:
     explorer.lock("output", on=False)
     explorer.move("output", "25%")
     assert explorer.budget.reserves[0].size == Share(0.25)
-    with pytest.raises(LookupError, match="Unknown control 'widow'. Choose one of: 'model', "):
+    with pytest.raises(LookupError, match=r"Did you mean 'window'\? Choose one of: 'model', "):
         explorer.set(widow=5)
     with pytest.raises(LookupError, match="Unknown control 'line_outptu'"):
         explorer.move("outptu", 5)

@@ -191,7 +191,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
 
 
 # A text in JSON, which stays, or what is left out of it.
-_TEXT = r'("(?:[^"\\]|\\.)*+")'
+_TEXT = r'("(?:[^"\\]|\\(?s:.)?)*+(?:"|\Z))'
 _COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
