@@ -335,7 +335,7 @@ def test_a_model_without_a_price_is_not_tuned_for_cost() -> None:
     run = explorer._folds._made["decide"]._run
     run.thread.join(60)
     assert parts(explorer, "decide", "text")[0]["text"] == run.problem
-    assert run.problem.startswith("the price of this model is not known")
+    assert run.problem.startswith("The price of this model is not known")
 
 
 def test_locked_lines_are_left_alone() -> None:
