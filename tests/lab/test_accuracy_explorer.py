@@ -239,7 +239,8 @@ def test_a_conversation_is_looked_at_as_a_whole() -> None:
 def test_without_a_kind_of_text_the_status_warns_that_one_kind_may_overflow_more_often(
     explorer: AccuracyExplorer,
 ) -> None:
-    assert "windows of a single kind of text may overflow more often" in str(explorer.view.state)
+    warning = "Windows of a single kind of text may overflow more often."
+    assert warning in explorer.view.state["status"]["more"]
     whole = explorer.buffer.share
     explorer.set(kind=("prose", "en"))
     assert "single kind" not in str(explorer.view.state)

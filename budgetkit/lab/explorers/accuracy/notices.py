@@ -17,7 +17,7 @@ from budgetkit.lab.explorers.accuracy.results import (
     kind_name,
     with_buffer,
 )
-from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python
+from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python, sentence
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.message import Data
@@ -62,11 +62,8 @@ def status(stage: AccuracyStage) -> Data:
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
     more = [*beyond, *beyond_output(results.budget, results.model)]
-    more += [
-        text
-        for text in (results.buffer.warning, _pool(results), _other(results), results.note)
-        if text
-    ]
+    notes = [*results.buffer.warning.split("; "), _pool(results), _other(results), results.note]
+    more += [sentence(note) for note in notes if note]
     level = "cut" if results.buffer.warning else "fits"
     if beyond or overflow > results.settings.risk:
         level = "over"
