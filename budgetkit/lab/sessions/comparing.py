@@ -200,7 +200,7 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
-    return table.iloc[middle.argsort(kind="stable")].reset_index(drop=True)
+    return table.iloc[middle.to_numpy().argsort(kind="stable")].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
