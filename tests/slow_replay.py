@@ -201,7 +201,7 @@ class _History:
         return sum(e.tokens for e in self.entries)
 
     def now(self, room: PruningContext) -> PruningContext:
-        return replace(room, tokens=self.tokens)
+        return room._replace(tokens=self.tokens)
 
     def carry_out(self, cut: Cut) -> None:
         if cut.order == "results":

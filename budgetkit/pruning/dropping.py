@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import tokens_of
@@ -78,8 +78,7 @@ SummaryRequest = tuple[int, list[int]]
 SummarisingCut = Generator[SummaryRequest, int | None, None]
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """One request, as the history sees it."""
 
     room: PruningContext

@@ -524,6 +524,11 @@ class Trace:
             gone=self.gone,
         )
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Who speaks in each message."""
+        return self.once("roles", lambda: tuple(message.role for message in self.messages))
+
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return the value made of this trace for a key, or make it.
 

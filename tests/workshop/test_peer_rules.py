@@ -111,7 +111,7 @@ def replayed(
     )
     visits = []
     for start, end in zip([0, *ends], ends, strict=False):
-        visits.append(Visit(replace(room, turn=turns[end - 1]), range(start, end), end))
+        visits.append(Visit(room._replace(turn=turns[end - 1]), range(start, end), end))
     kept = retain(slots, visits, policy)
     outcomes = []
     for number, end in enumerate(ends):

@@ -173,7 +173,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
     """Return each pair's request, its needed message, and whether that is present."""
     sents = outcome.placed.sents
-    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], "bool")
+    asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (ints(pairs[name]) for name in ("message", "needs"))
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
     at = np.where(

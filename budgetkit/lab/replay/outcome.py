@@ -222,7 +222,7 @@ class Replay:
             {
                 "message": slots,
                 "turn": self.trace.turn_numbers,
-                "role": [message.role for message in self.trace.messages],
+                "role": self.trace.roles,
                 "section": [item.section for item in past],
                 "tokens": self.placed.tokens,
                 "first": _when(np.where(first > len(sents), NEVER, first - 1)),

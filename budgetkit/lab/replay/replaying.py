@@ -217,8 +217,7 @@ class TraceDemand:
             policy.arriving(*message)
             for message in zip(self.placed.tokens.tolist(), self.is_result, strict=True)
         ]
-        roles = [message.role for message in trace.messages]
-        return Slots(arriving, units, self.turns, self.is_result, importance, roles)
+        return Slots(arriving, units, self.turns, self.is_result, importance, [*trace.roles])
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:

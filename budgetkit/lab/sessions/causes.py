@@ -188,15 +188,21 @@ def used_later(trace: Trace) -> pd.DataFrame:
     pairs: dict[tuple[int, int], str] = {}
     for place, message in enumerate(trace.messages):
         for call in message.tool_calls:
-            for term in _TERM.findall(_values(call.arguments)):
+            for term in _terms(_values(call.arguments)):
                 needed = first.setdefault(term, place)
                 if needed < place:
                     pairs.setdefault((place, needed), term)
-        for term in _TERM.findall(message.text):
+        for term in _terms(message.text):
             first.setdefault(term, place)
     rows = [(message, needs, term) for (message, needs), term in pairs.items()]
     frame = pd.DataFrame(rows, columns=["message", "needs", "term"])
     return frame.astype({"message": "int64", "needs": "int64"})
+
+
+def _terms(text: str) -> list[str]:
+    """List the terms of a text; each of its words is looked at once, since no term holds a blank."""
+    words = dict.fromkeys(text.split())
+    return _TERM.findall("\n".join(words))
 
 
 def _values(arguments: str) -> str:

@@ -696,8 +696,7 @@ def _stop(policy: Policy, compacts: Ints) -> int:
 
 def _capped(outcome: Replay) -> int:
     """Count the results that a rule cuts when they arrive; such a rule acts, although nothing ever leaves."""
-    roles = [message.role for message in outcome.trace.messages]
-    arrivals = zip(outcome.placed.tokens.tolist(), roles, strict=True)
+    arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
     return sum(
         outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field
 from types import FunctionType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, check_tokens, tokens_of
@@ -59,8 +59,7 @@ class Floor:
         check_tokens("least of the floor", self.least, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class PruningContext:
+class PruningContext(NamedTuple):
     """Tell a policy how things stand before a request, in tokens.
 
     Parameters
@@ -237,8 +236,7 @@ class Compaction:
     reattached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """Ask for a smaller history.
 
     Parameters
