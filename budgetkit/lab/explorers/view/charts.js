@@ -157,7 +157,7 @@ function roomFor(plot, layout, axes) {
   if (!beside) return;
   const { xaxis, yaxis } = axes;
   const names = yaxis.ticktext ?? [];
-  if (plot.clientWidth < NARROW) yaxis.ticktext = names.map((name) => shortened(name, 10));
+  if (plot.clientWidth < NARROW) yaxis.ticktext = names.map((name) => shortened(name, 12));
   const labels = Math.max(0, ...(yaxis.ticktext ?? []).map((name) => name.length)) * LETTER + 14;
   const inside = Math.max(60, plot.clientWidth - labels - layout.margin.l - layout.margin.r);
   const texts = Math.min(inside * 0.6, beside * LETTER + 10);
