@@ -86,14 +86,14 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Examples
     --------
     >>> lacking(8, 0.05)
-    'a promise of 5 % needs 19 conversations; there are 8'
+    'a promise of 5 % needs 19 conversations, and there are 8'
     >>> lacking(19, 0.05)
     ''
     """
     fewest = needed(risk)
     if units >= fewest:
         return ""
-    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}; there {_are(units)}"
+    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, and there {_are(units)}"
 
 
 def range_of(units: int, risk: float, kind: str) -> str:

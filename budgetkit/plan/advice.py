@@ -69,7 +69,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
             yield (
                 f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                 f"{grant.granted - cap:,} above its cap ({cap:,}). Raise the cap, shorten the text, "
-                'or in code let it be cut inside, with granularity="line" and a cut for fit.'
+                'or in code allow cuts inside it: granularity="line", and a cut for fit.'
             )
     most = budget.max_output
     for problem, mend in (*missing_answer(budget, most), *unused_answers(budget, most)):
@@ -112,16 +112,16 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     elif loss.reason == BEYOND_BEST:
         best = f"{allocation.limit_items} items"
         if allocation.limit_items == 1:
-            best = "item alone"
-        why = f"it keeps its best {best}"
-        mend = "raise limit_items in code, or bring fewer"
+            best = "item"
+        why = f"it keeps only its best {best}"
+        mend = "raise limit_items in code, or send fewer items"
     elif loss.reason == UNCUT:
-        why = "no cut was given for it"
+        why = "fit got no cut function"
         mend = "pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
         why = "its group was dropped"
-        mend = "mend that section"
-    whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
+        mend = "fix the section that dropped it"
+    whole = ", dropped whole," if rules.get(loss.reason) == "drop" else ""
     needed = " is required and" if allocation.required else ""
     name = one_line(allocation.section)
     return two_sentences(f"{name}{needed} loses {_amount(loss)}{whole} because {why}", mend)
@@ -130,9 +130,9 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
 def _cap_advice(demand: int, cap: int, pool: int) -> str:
     """Describe how far a cap can rise: to the demand, or by the pool."""
     if demand <= cap + pool:
-        return f"raise the cap to {demand:,}, or shorten it"
-    room = f"it can be raised to {cap + pool:,}" if pool else "no room is left to raise it"
-    return f"{room}. Lower other caps or a reserve, choose a larger window, or shorten it"
+        return f"raise the cap to {demand:,}, or shorten the text"
+    room = f"the cap can rise to {cap + pool:,}" if pool else "no room is left to raise it"
+    return f"{room}. Lower other caps or a reserve, choose a larger window, or shorten the text"
 
 
 def _amount(loss: Loss) -> str:
@@ -153,8 +153,8 @@ def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
     ]
     if not idle:
         return "lower a cap or a reserve"
-    unused = f"unused under their caps are {', '.join(idle)}"
-    return f"{unused}. Lower one of these caps, or give it a cap of its own"
+    unused = f"these caps have unused tokens: {', '.join(idle)}"
+    return f"{unused}. Lower one of them, or give the section its own cap"
 
 
 def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:
@@ -163,7 +163,7 @@ def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]
     for reserve in answers:
         size = budget.sizes[reserve.name]
         if most is not None and size > most:
-            problem = f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}"
+            problem = f"{one_line(reserve.name)} holds {size:,} tokens, but the model writes at most {most:,}"
             yield f"{problem}: {size - most:,} of them are never used", f"lower it to {most:,}"
 
 
@@ -172,7 +172,7 @@ def missing_answer(budget: Budget, most: int | None) -> Iterator[tuple[str, str]
     reserved = sum(budget.sizes[r.name] for r in budget.reserves if r.serves == OUTPUT)
     if most and not reserved and budget.kind == "shared":
         yield (
-            "No tokens are reserved for the answer, and the window holds both prompt and answer",
+            "No tokens are reserved for the answer, but the window holds both prompt and answer",
             f"add an output reserve of up to {most:,} tokens",
         )
 
@@ -200,8 +200,8 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
             near = ""
         if near:
             yield (
-                f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "
-                f"tokens. Did you mean {one_line(near)}? Then rename it."
+                f"{one_line(grant.section)} is not declared and takes {grant.demand:,} tokens from the shared pool. "
+                f"Did you mean {one_line(near)}?"
             )
 
 
@@ -278,7 +278,10 @@ class Why:
     def __str__(self) -> str:
         lines = [*self.reasons]
         if self.mends:
-            lines += ["What would keep it:", *(f"- {mend.sentence}" for mend in self.mends)]
+            lines += [
+                "To keep it, make one of these changes:",
+                *(f"- {mend.sentence}" for mend in self.mends),
+            ]
         if self.unmended:
             lines.append(self.unmended)
         return "\n".join(lines)
@@ -302,7 +305,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
         staying = int((decisions.kept[rows] > 0).sum())
         reasons = [
             *_limits(plan, section),
-            f"Of its {len(rows):,} items {staying:,} stay; this one, {wanted:,} tokens, is {decided.outcome}: "
+            f"{staying:,} of its {len(rows):,} items stay. This one ({wanted:,} tokens) is {decided.outcome}: "
             f"{decided.reason}.",
         ]
 
@@ -337,12 +340,12 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
     yield f"{name} asked for {grant.demand:,} tokens and got {grant.granted:,} of a limit of {grant.limit:,}."
     cap = budget.caps[section]
     if cap is not None and cap <= grant.limit:
-        yield f"The limit is its own cap, {cap:,} tokens."
+        yield f"Its limit is its own cap, {cap:,} tokens."
         return
     order = [a.section for a in budget.asked]
     before = [plan[s] for s in order[: order.index(section)] if plan[s].granted]
     took = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in before)
-    yield f"The limit is what was left of {budget.usable:,} usable tokens; sections asked before took {took or 'none'}."
+    yield f"Its limit is the rest of the {budget.usable:,} usable tokens; earlier sections took {took or 'none'}."
 
 
 class _LossExplainer:
@@ -375,11 +378,11 @@ class _LossExplainer:
         """Describe the outcome in a window so large that more changes nothing."""
         budget = self._changed({"window": self.settled})
         if budget is None:
-            return f"Nothing keeps it: in a window of {self.settled:,} tokens the lines still claim too much."
+            return f"No change keeps it: a window of {self.settled:,} tokens is still too small for reserves and caps."
         other = self.replan(budget, self.contents)
         grant = other[self.section]
         got = (
-            f"Nothing that was tried keeps it: in a window of {self.settled:,} tokens {one_line(self.section)} gets "
+            f"No change was found that keeps it: in a window of {self.settled:,} tokens {one_line(self.section)} gets "
             f"{grant.granted:,} of {grant.demand:,} tokens"
         )
         if self.row is None:
@@ -401,8 +404,8 @@ class _LossExplainer:
         )
         if needed is not None:
             beginning = (
-                f"Raise the cap of {one_line(self.section)} from {self.cap:,} to {needed:,} tokens, and take a larger "
-                "window:"
+                f"Raise the cap of {one_line(self.section)} from {self.cap:,} to {needed:,} tokens, and enlarge "
+                "the window"
             )
             yield from self._mend(
                 "window",
@@ -427,7 +430,7 @@ class _LossExplainer:
                 yield from self._mend(grant.section, other, 1, beginning)
         now = self.allocation.limit_items
         if now is not None and len(self.plan.decisions):
-            beginning, ending = f"Keep more items of {name}:", " {} until now, {} are needed."
+            beginning, ending = f"Keep more items of {name}:", " {1} instead of {0}."
             most = max(now, len(self.contents.rows(self.section)))
             changes = self._own("limit_items")
             yield from self._mend("limit_items", now, most, beginning, changes, ending)
@@ -437,7 +440,7 @@ class _LossExplainer:
             most = max(now + 1, _MOST_IMPORTANT)
             changes = self._own("importance")
             yield from self._mend("importance", now, most, beginning, changes, ending)
-        yield from self._mend("window", budget.window, self.settled, "Take a larger window:")
+        yield from self._mend("window", budget.window, self.settled, "Enlarge the window")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Yield changes of the item itself: its importance and its length."""
@@ -639,7 +642,7 @@ class Finding:
     mend: str
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.sentence}; {self.mend}."
+        return f"{self.code}: {two_sentences(self.sentence, self.mend)}"
 
 
 @dataclass(frozen=True)
@@ -732,7 +735,7 @@ class _Checks(Case):
     def find_nothing_usable(self) -> Notices:
         budget = self.budget
         if budget.usable < max(1, LEAST_USABLE.of(budget.window)):
-            notice = f"the reserves ({budget.reserved:,}) leave {budget.usable:,} of {budget.window:,} tokens"
+            notice = f"The reserves ({budget.reserved:,}) leave {budget.usable:,} of {budget.window:,} tokens"
             yield notice, "lower a reserve, or choose a larger window"
 
     def find_trigger_never_reached(self) -> Notices:
@@ -740,7 +743,7 @@ class _Checks(Case):
             if hasattr(stage, "trigger"):
                 mark, most = self.mark(stage.trigger, stage.of)
                 if mark > most:
-                    notice = f"{type(stage).__name__} waits for {mark:,} tokens, and there are never more than {most:,}"
+                    notice = f"{type(stage).__name__} starts at {mark:,} tokens, but there are never more than {most:,}"
                     yield notice, f"lower its trigger below {most:,}, or a reserve"
 
     def find_target_below_fixed(self) -> Notices:
@@ -751,10 +754,10 @@ class _Checks(Case):
                 mark, _ = self.mark(target, stage.of)
                 stays = 1 if stage.of == "limit" else fixed
                 if mark <= stays:
-                    notice = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
+                    notice = f"{type(stage).__name__} cuts down to {mark:,} tokens, and {stays:,} are never cut"
                     yield (
-                        f"{notice}: every cut empties the history",
-                        "raise its target, or shorten what is fixed",
+                        f"{notice}, so every cut empties the history",
+                        "raise its target, or shorten the sections that are never cut",
                     )
 
     def find_cut_at_every_request(self) -> Notices:
@@ -765,8 +768,10 @@ class _Checks(Case):
                 run = 0
             longest = max(longest, run)
         if longest >= LONGEST_RUN:
-            notice = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
-            yield notice, "prune to a lower mark at once, as TriggerTarget or Step do"
+            notice = (
+                f"{longest:,} requests in a row lose messages, so the prompt cache is never used"
+            )
+            yield notice, "prune more at once and less often, as TriggerTarget and Step do"
 
     def find_order_breaks_cache(self) -> Notices:
         sections = list(self.budget.sections)
@@ -779,19 +784,19 @@ class _Checks(Case):
             else:
                 column = np.zeros(1)
             if (changes := int((np.diff(column) != 0).sum())) * 2 > len(self.demand):
-                where = f"{one_line(section)} stands before {one_line(remainder)}"
+                where = f"{one_line(section)} comes before {one_line(remainder)}"
                 notice = (
-                    f"{where} and changes at {changes:,} of {len(self.demand):,} requests, so no "
-                    f"cache holds what follows"
+                    f"{where} and changes at {changes:,} of {len(self.demand):,} requests, so nothing "
+                    f"after it is read from the cache"
                 )
-                yield notice, f"let it stand after {one_line(remainder)}"
+                yield notice, f"move it after {one_line(remainder)}"
 
     def find_cap_never_filled(self) -> Notices:
         budget = self.budget
         for section, cap in budget.caps.items():
             most = max(0, budget.usable) + budget.held.get(section, 0)
             if cap is not None and cap > most:
-                notice = f"the cap of {one_line(section)} ({cap:,}) is above all that the window has for it ({most:,})"
+                notice = f"The cap of {one_line(section)} ({cap:,}) is never filled: the reserves leave {most:,} tokens"
                 yield notice, f"lower it to {most:,}, or lower a reserve"
 
     def find_caps_overcommitted(self) -> Notices:
@@ -799,7 +804,7 @@ class _Checks(Case):
         if self.budget.unclaimed < 0 and not any(self.find_cap_never_filled()):
             sentence = overcommitted(self.budget).partition(". ")[0]
             mend = "lower a cap or a reserve, or choose a larger window"
-            yield f"{sentence[0].lower()}{sentence[1:]}", mend
+            yield sentence, mend
 
     def find_floor_above_usable(self) -> Notices:
         budget = self.budget
@@ -807,18 +812,18 @@ class _Checks(Case):
             max(0, floor - budget.held.get(section, 0)) for section, floor in budget.floors.items()
         )
         if promised > (most := max(0, budget.usable)):
-            problem = f"the floors promise {promised:,} tokens, and the reserves leave {most:,} of {budget.window:,}"
+            problem = f"The floors guarantee {promised:,} tokens, but the reserves leave {most:,} of {budget.window:,}"
             yield problem, "lower a floor or a reserve, or choose a larger window"
 
     def find_pool_not_enforced(self) -> Notices:
         """Report sections without a cap that exceed the shared pool."""
         budget = self.budget
         sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
-        mend = "give them caps, or let them share it with order='pool together'"
+        mend = "give each a cap, or let them share the pool with order='pool together'"
         if budget.pool == "each" and len(sharing) > 1 and budget.capped:
             names = " and ".join(map(one_line, sharing))
             yield (
-                f"{names} may each take the shared pool ({budget.shared_pool:,}), and nothing limits their sum",
+                f"{names} may each take the shared pool ({budget.shared_pool:,}), but nothing limits their sum",
                 mend,
             )
         if budget.pool != "open" or not len(self.demand):
@@ -839,23 +844,23 @@ class _Checks(Case):
                 names = " and ".join(map(one_line, sharing))
                 yield (
                     f"{names} take more than the shared pool ({pool:,}) at {requests:,} of {len(taken):,} requests, "
-                    f"from what the cap of {one_line(section)} ({cap:,}) claims",
+                    f"so {one_line(section)} gets less than its cap ({cap:,})",
                     mend,
                 )
 
     def find_heavy_tools(self) -> Notices:
         if self.tools > (most := MOST_TOOLS.of(self.budget.window)):
-            notice = f"the tool schemas have {self.tools:,} tokens, above a quarter of the window ({most:,})"
+            notice = f"The tool schemas have {self.tools:,} tokens, more than a quarter of the window ({most:,})"
             yield (
                 notice,
-                "send fewer tools, shorten their descriptions, or load them when they are needed",
+                "send fewer tools, shorten their descriptions, or load them on demand",
             )
 
     def find_thinking_fills_answer(self) -> Notices:
         most = min(filter(None, (self.answer, self.longest)), default=0)
         if self.thinking and most and self.thinking >= most:
-            notice = f"thinking may take {self.thinking:,} tokens, and thinking and answer together have {most:,}"
-            yield notice, f"lower thinking well below {most:,}, or raise the answer's reserve"
+            notice = f"Thinking may take {self.thinking:,} tokens, but thinking and answer together have only {most:,}"
+            yield notice, f"lower thinking well below {most:,}, or raise the reserve for the answer"
 
     def find_prompt_below_cache(self) -> Notices:
         if len(self.demand):
@@ -863,19 +868,19 @@ class _Checks(Case):
         else:
             largest_demand = self.budget.usable
         if (most := max(0, min(largest_demand, self.budget.usable))) < self.cache_minimum:
-            notice = f"the longest prompt has {most:,} tokens, and the cache keeps none below {self.cache_minimum:,}"
+            notice = f"The longest prompt has {most:,} tokens, but no cache keeps one below {self.cache_minimum:,}"
             yield (
                 notice,
-                "count on no cached price, or put what every request needs into the prompt",
+                "expect no cached price, or move text that every request needs into the prompt",
             )
 
     def find_price_step(self) -> Notices:
         most = max(0, self.budget.usable)
         if self.price_step and most > self.price_step:
             yield (
-                f"a prompt above {self.price_step:,} tokens is billed at a higher price, and one may have "
+                f"A prompt above {self.price_step:,} tokens costs more per token, and a prompt may have "
                 f"{most:,}",
-                f"choose a window that leaves {self.price_step:,} for the prompt, or count on the higher price",
+                f"choose a window that leaves {self.price_step:,} for the prompt, or plan with the higher price",
             )
 
     def find_old_facts(self) -> Notices:
@@ -885,8 +890,8 @@ class _Checks(Case):
             and self.today
             and (days := (self.today - date.fromisoformat(read)).days) > MOST_DAYS
         ):
-            notice = f"what is known of {one_line(self.model.name)} was read on {read}, {days:,} days ago"
-            yield notice, "look its window up again, and bring budgetkit up to date"
+            notice = f"The facts about {one_line(self.model.name)} were read on {read}, {days:,} days ago"
+            yield notice, "check its window with the provider, or upgrade budgetkit"
 
     def find_stand_in_without_buffer(self) -> Notices:
         if self.model is None or has_buffer(self.budget):
@@ -897,7 +902,7 @@ class _Checks(Case):
         if substitute:
             name = one_line(self.model.name)
             yield (
-                f"the tokens of {name} are estimated ({one_line(substitute)}), and no reserve is a buffer",
+                f"The tokens of {name} are estimated ({one_line(substitute)}), but no reserve is a buffer",
                 ADD_BUFFER,
             )
 
@@ -927,7 +932,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     >>> from budgetkit.budget import Allocation, Reserve
     >>> budget = Budget(8_192, [Reserve("output", 8_191, serves="output")], [Allocation("history")])
     >>> print(findings(budget)[0])
-    nothing-usable: the reserves (8,191) leave 1 of 8,192 tokens; lower a reserve, or choose a larger window.
+    nothing-usable: The reserves (8,191) leave 1 of 8,192 tokens. Lower a reserve, or choose a larger window.
     """
     case = _Checks(budget, **{name: fact for name, fact in facts.items() if fact is not None})
     return tuple(

@@ -240,10 +240,10 @@ class Plan:
         >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history")])
         >>> print(bk.allocate(budget, {"history": 900}).why("history"))
         history asked for 900 tokens and got 800 of a limit of 800.
-        The limit is what was left of 800 usable tokens; sections asked before took none.
-        What would keep it:
+        Its limit is the rest of the 800 usable tokens; earlier sections took none.
+        To keep it, make one of these changes:
         - Lower the reserve output from 200 to 100 tokens.
-        - Take a larger window: from 1,000 to 1,100 tokens.
+        - Enlarge the window from 1,000 to 1,100 tokens.
         """
         if self.replan is None:
             raise ValueError(

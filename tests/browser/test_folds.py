@@ -57,7 +57,7 @@ def test_a_warning_opens_why_and_a_mend_is_seen_before_it_is_made_and_can_be_tak
         "history asked for 9,283 tokens and got"
     )
     window = page.locator(".bk-kpi[data-key=window] b")
-    row = why.locator(".bk-rows li", has_text="Take a larger window: from 9,000")
+    row = why.locator(".bk-rows li", has_text="Enlarge the window from 9,000")
     ticks = page.locator(".bk-axis")
     before = ticks.text_content()
     row.locator("button").hover()

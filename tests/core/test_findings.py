@@ -116,8 +116,8 @@ def test_a_fault_is_found_and_its_nearest_sound_neighbour_is_not(code: str) -> N
 def test_a_finding_says_its_numbers_and_the_mend() -> None:
     found = findings(PLAIN.assign(output=3_001), policy=system("haystack"))
     assert str(found[0]) == (
-        "trigger-never-reached: TriggerTarget waits for 7,000 tokens, and there are never more than 6,999; "
-        "lower its trigger below 6,999, or a reserve."
+        "trigger-never-reached: TriggerTarget starts at 7,000 tokens, but there are never more than 6,999. "
+        "Lower its trigger below 6,999, or a reserve."
     )
 
 

@@ -673,12 +673,12 @@ def test_the_best_come_first_and_the_first_of_equals_before_the_others(
 def test_a_section_that_is_called_almost_as_a_declared_one_is_warned_of(make: str) -> None:
     """The passages drew on the shared pool, and the section that was meant stayed empty, in silence."""
     budget = presets.rag(8_192)
-    with pytest.warns(UserWarning, match="retreival is declared nowhere .* Did you mean retrieval"):
+    with pytest.warns(UserWarning, match="retreival is not declared .* Did you mean retrieval"):
         if make == "fit":
             plan = bk.fit(budget, [bk.Item("retreival", 300)])
         else:
             plan = bk.allocate(budget, {"retreival": 300})
-    assert plan.warnings[0].startswith("retreival is declared nowhere")
+    assert plan.warnings[0].startswith("retreival is not declared")
 
 
 def test_a_section_of_another_name_draws_on_the_pool_without_a_word() -> None:

@@ -101,7 +101,7 @@ def test_a_window_of_nothing_is_refused() -> None:
 def test_a_model_without_a_reserve_for_its_answer_is_said() -> None:
     """A window of gpt-4o holds prompt and answer: 0.3.0 planned 128,000 tokens of prompt in silence."""
     budget = presets.agent_prompt("gpt-4o")
-    sentence = "No tokens are reserved for the answer, and the window holds both"
+    sentence = "No tokens are reserved for the answer, but the window holds both"
     assert any(sentence in warning for warning in bk.allocate(budget, {}).warnings)
     reserved = presets.agent_prompt("gpt-4o", {"output_reserve": 4_096})
     assert bk.allocate(reserved, {}).warnings == ()

@@ -27,7 +27,7 @@ def test_an_item_over_its_cap_is_kept_by_the_cap_it_names_and_by_no_smaller_one(
     items = [bk.Item("history", 300), bk.Item("history", 400)]
     why = bk.fit(BUDGET, items).why(0)
     assert (why.section, why.wanted, why.kept) == ("history", 300, 0)
-    assert why.reasons[1] == "The limit is its own cap, 500 tokens."
+    assert why.reasons[1] == "Its limit is its own cap, 500 tokens."
     (cap,) = [mend for mend in why.mends if mend.line == "history"]
     assert (cap.before, cap.after) == (500, 700)
     assert cap.budget is not None
@@ -40,7 +40,7 @@ def test_who_took_the_room_is_named_and_can_give_it_back() -> None:
     why = plan.why("notes")
     assert why.reasons == (
         "notes asked for 200 tokens and got 50 of a limit of 50.",
-        "The limit is what was left of 800 usable tokens; sections asked before took system 350, history 400.",
+        "Its limit is the rest of the 800 usable tokens; earlier sections took system 350, history 400.",
     )
     found = {mend.line: (mend.before, mend.after) for mend in why.mends}
     assert found == {

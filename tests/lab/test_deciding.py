@@ -1,4 +1,4 @@
-"""Solving backwards flips where it says; a tuned budget is measured on conversations it was not chosen on."""
+"""Solving backwards flips where it says; a tuned budget is measured on conversations not used to choose it."""
 
 from dataclasses import replace
 from typing import Any
@@ -83,7 +83,7 @@ def test_where_more_may_harm_a_scan_is_made_and_said() -> None:
         8_000, [bk.Reserve("output", bk.Share(0.2))], [bk.Allocation("history", bk.Share(0.5))]
     )
     found = bk.deciding.solve({"history": 3_000}, shares, "window", between=(1_000, 9_000))
-    assert found.method == "scan" and "of a scan in steps of 8 tokens" in str(found)
+    assert found.method == "scan" and "found by a scan in steps of 8 tokens" in str(found)
     assert found.value == 6_000
     assert uncut(shares.assign(window=6_000), {"history": 3_000})
     assert not uncut(shares.assign(window=5_999), {"history": 3_000})
@@ -248,7 +248,7 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
     gain = found.chosen
     assert gain.holds and 0 < gain.low <= gain.share <= gain.high <= 1
     assert (
-        "The setting: output 100. It is a corner: output 100 is the smallest that was tried."
+        "The setting: output 100. It is at the edge of the values tried: output 100 is the smallest."
         in str(found)
     )
     assert found.budget.sizes["output"] == 100
@@ -261,7 +261,7 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     assert found.stays
     assert (
         str(found)
-        == "No setting that was tried cuts fewer tokens than at present: stay. The setting: output 200."
+        == "No setting tried cuts fewer tokens than at present. Keep the present one. The setting: output 200."
     )
 
 

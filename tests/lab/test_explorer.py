@@ -338,9 +338,9 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     assert explorer.status == "What is asked loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40). No room is left to raise it. Lower other caps "
-        "or a reserve, choose a larger window, or shorten it.",
+        "or a reserve, choose a larger window, or shorten the text.",
         "system loses 7 of 10 tokens because it is over its cap (3). No room is left to raise it. Lower other caps "
-        "or a reserve, choose a larger window, or shorten it.",
+        "or a reserve, choose a larger window, or shorten the text.",
         "notes loses 3 of 20 tokens because the window (60) has no room for it. Lower a reserve, shorten another "
         "section, or choose a window larger by 3.",
     ]
@@ -1179,7 +1179,7 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
 def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
-    assert "because it keeps its best 3 items. Let it keep more" in explorer.status
+    assert "because it keeps only its best 3 items. Let it keep more" in explorer.status
     assert explorer.view.state["status"]["more"] == []
 
 

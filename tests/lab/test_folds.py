@@ -237,7 +237,7 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
         f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "
         f"({after:.0f} instead of {before:.0f}, "
     )
-    assert ") on 48 conversations that it was not chosen on; " in said
+    assert ") on 48 conversations not used to choose it; " in said
     assert (
         f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence."
         in said
@@ -251,7 +251,7 @@ def test_what_is_not_better_is_said_so() -> None:
     said = parts(explorer, "decide", "text")[0]["text"]
     assert (
         said
-        == "No setting that was tried costs less than at present without more needed messages lost: stay."
+        == "No setting tried costs less than at present without more needed messages lost. Keep the present one."
     )
 
 

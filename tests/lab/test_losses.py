@@ -19,7 +19,7 @@ def test_over_a_cap_and_in_a_full_window_are_two_sentences() -> None:
     budget = bk.Budget(150, (), lines, deficit="signed")
     assert bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4]).warnings == (
         "history loses 40 of 160 tokens (1 item) because it is over its cap (150). No room is left to raise it. Lower "
-        "other caps or a reserve, choose a larger window, or shorten it.",
+        "other caps or a reserve, choose a larger window, or shorten the text.",
         "history loses 40 of 160 tokens (1 item) because the window (150) has no room for it. "
         "Lower a reserve, shorten another section, or choose a window larger by 40.",
     )
@@ -29,9 +29,9 @@ def test_a_cap_is_not_said_to_be_raised_beyond_what_the_window_holds() -> None:
     """Of 1,000 tokens system may take 100 and history 600; so 300 are left, and history can have 900 at most."""
     budget = bk.Budget(1_000, (), [bk.Allocation("system", 100), bk.Allocation("history", 600)])
     fits, too_much = (bk.allocate(budget, {"history": asked}).warnings[0] for asked in (900, 2_000))
-    assert "Raise the cap to 900, or shorten it" in fits
+    assert "Raise the cap to 900, or shorten the text" in fits
     assert (
-        "It can be raised to 900. Lower other caps or a reserve, choose a larger window, or shorten it"
+        "The cap can rise to 900. Lower other caps or a reserve, choose a larger window, or shorten the text"
         in too_much
     )
     assert bk.allocate(budget.assign(history=900), {"history": 900}).warnings == ()
@@ -46,9 +46,9 @@ def test_a_full_pool_is_not_a_full_window_and_idle_caps_are_named() -> None:
     frame = plan.frame().set_index("section")
     assert (frame.loc["tool", "dropped_by_window"], frame.loc["tool", "dropped_by_pool"]) == (0, 1)
     assert plan.warnings == (
-        "tool loses 1,000 of 1,000 tokens (1 item) because the shared pool (1,640) is full. Unused under their caps "
-        "are retrieval (2,048), conversation (1,638), memory (819), system (19). Lower one of these caps, or give it "
-        "a cap of its own.",
+        "tool loses 1,000 of 1,000 tokens (1 item) because the shared pool (1,640) is full. These caps have unused "
+        "tokens: retrieval (2,048), conversation (1,638), memory (819), system (19). Lower one of them, or give the "
+        "section its own cap.",
     )
     mended = replace(
         budget, allocations=[*budget.allocations, bk.Allocation("tool", 1_000)]
@@ -73,7 +73,7 @@ def test_a_text_that_goes_because_no_cut_was_given() -> None:
     item = bk.Item("action_history", count(text), payload=text)
     plan = bk.fit(budget, [item])
     assert plan.decisions[0].reason == "no cut was given"
-    assert "(1 item) because no cut was given for it. Pass one, as in fit(" in plan.warnings[0]
+    assert "(1 item) because fit got no cut function. Pass one, as in fit(" in plan.warnings[0]
     cut = bk.fit(budget, [item], bk.truncation.cutter(count))
     assert cut["action_history"].granted > 350
     assert "(1 item cut) because it is over its cap (400)" in cut.warnings[0]
@@ -91,7 +91,7 @@ def test_an_answer_longer_than_the_model_writes() -> None:
     ):
         plan = bk.allocate(make(bk.model("gpt-4o"), output=20_000), {})
         assert plan.warnings == (
-            "output holds 20,000 tokens, and the model writes at most 16,384: 3,616 of them are never used. "
+            "output holds 20,000 tokens, but the model writes at most 16,384: 3,616 of them are never used. "
             "Lower it to 16,384.",
         )
     budget = presets.agent_prompt("gpt-4o", {"output_reserve": 20_000})
@@ -102,11 +102,10 @@ def test_an_answer_longer_than_the_model_writes() -> None:
 def test_a_section_that_nobody_declared_and_that_is_called_almost_as_one() -> None:
     """It draws on the pool in silence no longer; other names, and those that ask for nothing, are left alone."""
     budget = presets.rag(8_192)
-    with pytest.warns(UserWarning, match="retreival is declared nowhere"):
+    with pytest.warns(UserWarning, match="retreival is not declared"):
         plan = bk.allocate(budget, {"retreival": 500})
     assert plan.warnings == (
-        "retreival is declared nowhere and draws on the shared pool with 500 tokens. Did you mean retrieval? "
-        "Then rename it.",
+        "retreival is not declared and takes 500 tokens from the shared pool. Did you mean retrieval?",
     )
     assert bk.allocate(budget, {"tools": 500, "retreival": 0}).warnings == ()
 
@@ -129,11 +128,11 @@ def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> Non
         bk.Budget(100, (), [*lines, bk.Allocation("d")]), [*items, bk.Item("c", 1, group=1)]
     )
     assert plan.warnings == (
-        "c loses 8 of 8 tokens (2 items) whole, as drop says, because it is over its cap (5). Raise the cap to 8, or "
-        "shorten it.",
-        "d loses 8 of 8 tokens (1 item) because its group was dropped. Mend that section.",
-        "b loses 6 of 10 tokens (1 item) because it keeps its best item alone. Raise limit_items in code, or "
-        "bring fewer.",
+        "c loses 8 of 8 tokens (2 items), dropped whole, because it is over its cap (5). Raise the cap to 8, or "
+        "shorten the text.",
+        "d loses 8 of 8 tokens (1 item) because its group was dropped. Fix the section that dropped it.",
+        "b loses 6 of 10 tokens (1 item) because it keeps only its best item. Raise limit_items in code, or "
+        "send fewer items.",
         "a loses 3 of 3 tokens (1 item) because it is switched off by its cap of 0. Give it a cap of 3.",
     )
 

@@ -31,8 +31,8 @@ def test_of_fewer_conversations_than_a_promise_needs_there_is_a_sentence_and_no_
     solution = bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05))
     assert solution.value is None and not solution.holds
     assert str(solution) == (
-        "No window was found so that at most 5 % of the next conversations are cut, in the mean: a promise of 5 % "
-        "needs 19 conversations; there are 8; the smallest window that cuts none of these is 9,500."
+        "Found no window in which at most 5 % of the next conversations are cut on average: a promise of 5 % "
+        "needs 19 conversations, and there are 8. The smallest window that cuts none of these is 9,500 tokens."
     )
     assert (
         bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05, only_these=True)).value == 9_500
@@ -69,7 +69,7 @@ def test_a_window_is_looked_for_as_far_as_its_shares_ask() -> None:
 )
 def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> None:
     solution = bk.deciding.solve({"a": 500}, budget, "window")
-    assert str(solution).startswith("No window will do so that nothing is cut: ")
+    assert str(solution).startswith("There is no window in which nothing is cut: ")
     for window in (10_000, 1_000_000, 100_000_000):
         assert bk.allocate(budget.assign(window=window), {"a": 500})["a"].cut > 0
 
@@ -77,7 +77,7 @@ def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> Non
 def test_of_a_condition_that_nobody_knows_it_is_not_said_that_nothing_will_do() -> None:
     never = Condition("the moon is full", lambda plans: False)
     assert str(bk.deciding.solve({"history": 10}, BUDGET, "window", never)).startswith(
-        "No window was found so that the moon"
+        "Found no window in which the moon"
     )
 
 
@@ -140,7 +140,7 @@ def test_several_models_are_solved_in_one_call() -> None:
     tiny = bk.Budget(600, [], [bk.Allocation("history", 1)], undeclared="pool")
     capped = solve_models(made, ["gpt-4o"], lambda model: tiny, "window")
     assert pd.isna(capped["value"].iloc[0]) and capped["sentence"].iloc[0].startswith(
-        "No window will do"
+        "There is no window in which"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_cap_and_the_window_are_raised_together_where_neither_is_enough() -> N
     plan = bk.allocate(budget, {"history": 2_000, "notes": 200})
     (mend,) = plan.why("history").mends
     assert mend.sentence == (
-        "Raise the cap of history from 500 to 2,000 tokens, and take a larger window: from 1,000 to 2,500 tokens."
+        "Raise the cap of history from 500 to 2,000 tokens, and enlarge the window from 1,000 to 2,500 tokens."
     )
     assert mend.budget is not None
     assert bk.allocate(mend.budget, {"history": 2_000, "notes": 200})["history"].cut == 0
@@ -180,14 +180,14 @@ def test_a_section_that_keeps_so_many_items_at_most_may_keep_more() -> None:
     budget = bk.Budget(1_000, [], [bk.Allocation("notes", keep="best", limit_items=2)])
     items = [bk.Item("notes", 100, score) for score in (0.9, 0.8, 0.7)]
     (mend,) = [mend for mend in bk.fit(budget, items).why(2).mends if mend.line == "limit_items"]
-    assert mend.sentence == "Keep more items of notes: 2 until now, 3 are needed."
+    assert mend.sentence == "Keep more items of notes: 3 instead of 2."
 
 
 def test_a_promise_names_the_conversations_that_it_rests_on_and_a_sum_its_turns() -> None:
-    """It had neither a number nor "of the next, in the mean"; a section lost 1,395,367 tokens to a cap of 400."""
+    """It had neither a number nor "of the next, on average"; a section lost 1,395,367 tokens to a cap of 400."""
     seen = [turns(1_000 * n) for n in range(1, 20)]
     assert str(bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.1))).endswith(
-        "at most 10 % of the next conversations are cut, in the mean (19 seen)."
+        "at most 10 % of the next conversations are cut on average is 19,500 tokens, judged by 19 conversations."
     )
     capped = BUDGET.assign(history={"cap": 100})
     assert "history still loses 1,700 tokens to its cap of 100 tokens, summed over 2 turns." in str(

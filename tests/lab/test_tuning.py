@@ -54,7 +54,7 @@ def test_below_six_conversations_there_is_no_interval_but_a_sentence(held_out: i
     gain = Gain(np.full(held_out, 100.0), np.full(held_out, 50.0))
     assert np.isnan([gain.low, gain.high]).all() and not gain.holds
     said = gain.sentence("this setting", FEWER)
-    assert f"An interval of a gain needs 6 conversations; there are {held_out}." in said
+    assert f"An interval of a gain needs 6 conversations, and there are {held_out}." in said
     assert "confidence" not in said
 
 
@@ -70,8 +70,8 @@ def test_where_the_present_setting_cuts_nothing_the_other_is_not_as_good() -> No
     gain = Gain(np.zeros(10), np.full(10, 5.0))
     assert gain.share == -np.inf and not gain.holds
     assert gain.sentence("this setting", FEWER) == (
-        "No gain: this setting cuts 50 tokens where the present one cuts none on 10 conversations that it was not "
-        "chosen on."
+        "No gain: this setting cuts 50 tokens where the present one cuts none on 10 conversations not used to "
+        "choose it."
     )
 
 
@@ -177,7 +177,7 @@ def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
     assert tuned.best == {"output": 100, "history": "no cap", "policy": "oldest first"}
     (notice,) = tuned.notices
     assert notice.startswith(
-        "It is a corner: output 100 is the smallest that was tried, history no cap is the largest"
+        "It is at the edge of the values tried: output 100 is the smallest, history no cap is the largest"
     )
     assert "the objective counts only cuts" in notice
 
@@ -218,8 +218,9 @@ def test_without_a_gain_that_holds_the_present_budget_is_handed_over(conversatio
         assert (result.budget == TIGHT) == result.stays
         assert result.best == (result.space.present() if result.stays else result.candidate)
     kept = next(result for result in results if result.stays and result.row is not None)
-    assert f"The present one stays; the best candidate: output {kept.candidate['output']}." in str(
-        kept
+    assert (
+        f"The present setting stays. The best candidate is output {kept.candidate['output']}."
+        in str(kept)
     )
 
 
@@ -237,7 +238,7 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
     assert Gain(before, before / 2).low == pytest.approx(0.5)
     few = Gain(before * (np.arange(20) < 3), np.zeros(20))
     assert np.isnan(few.low) and few.sentence("this budget", FEWER).endswith(
-        "An interval of a gain needs 6 conversations with tokens cut; there are 3."
+        "An interval of a gain needs 6 conversations with tokens cut, and there are 3."
     )
     none = Gain(np.zeros(20), np.zeros(20))
     assert none.sentence("this budget", FEWER) == (
@@ -254,4 +255,6 @@ def test_halves_that_choose_otherwise_are_named() -> None:
     )
     other = result.choice(result.parts[1])
     assert other is not None
-    assert f"The other half chooses output {other + 1}; the gain is of both choices." in str(result)
+    assert f"The other half chooses output {other + 1}; the gain is that of both choices." in str(
+        result
+    )

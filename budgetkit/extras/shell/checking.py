@@ -22,6 +22,7 @@ from budgetkit.extras.shell.inputs import load_all, tools_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
+from budgetkit.plan.advice import two_sentences
 from budgetkit.pruning import policy_of
 
 #: The version of a baseline's file.
@@ -203,7 +204,7 @@ def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
         )
     kind_of_finding = "error" if checked.strict else "warning"
     for finding in checked.findings:
-        lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
+        lines.append((kind_of_finding, finding.code, two_sentences(finding.sentence, finding.mend)))
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
     return "\n".join(
         f"::{kind} title=budgetkit {code}::{printable(text).translate(_ESCAPES)}"

@@ -34,7 +34,7 @@ class AnswerReserve:
     tokens : int
         The reserve, in tokens.
     risk : float
-        Share of the next conversation's answers that may be longer, in the mean.
+        Share of the next conversation's answers that may be longer, on average.
     conversations : int
         On how many it rests.
     longest : int
@@ -45,7 +45,7 @@ class AnswerReserve:
     Examples
     --------
     >>> AnswerReserve(90, risk=0.05, conversations=8, longest=90, cut_short=0.0).sentence
-    'the longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations; there are 8'
+    'The longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations, and there are 8.'
     """
 
     tokens: int
@@ -67,10 +67,10 @@ class AnswerReserve:
     def sentence(self) -> str:
         """The promise of the reserve, or the reason why there is none."""
         if self.is_promise:
-            share = f"at most {100 * self.risk:g} % of the next answers, in the mean"
-            return f"{share}, are longer than {self.tokens:,} tokens ({self.conversations:,} conversations seen)"
+            share = f"On average, at most {100 * self.risk:g} % of the next answers are longer"
+            return f"{share} than {self.tokens:,} tokens, judged by {self.conversations:,} conversations."
         reason = lacking(self.conversations, self.risk)
-        return f"the longest answer seen has {self.longest:,} tokens; no promise: {reason}"
+        return f"The longest answer seen has {self.longest:,} tokens; no promise: {reason}."
 
 
 def answer_reserve(
@@ -104,7 +104,7 @@ def answer_reserve(
     >>> import budgetkit as bk
     >>> reserve = answer_reserve(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
     >>> reserve.tokens, reserve.sentence
-    (78, 'at most 5 % of the next answers, in the mean, are longer than 78 tokens (48 conversations seen)')
+    (78, 'On average, at most 5 % of the next answers are longer than 78 tokens, judged by 48 conversations.')
     """
     check_choice("kind of answers", kind, ("all", "call", "text"))
     traces = traces_of(traces)

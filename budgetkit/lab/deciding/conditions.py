@@ -148,7 +148,7 @@ def cut_at_most(
     share : float
         From 0 to 1; above 0 for a promise.
     of : {"conversations", "turns"}
-        What is counted: conversations of which something is cut, or such turns, in the mean of conversations.
+        What is counted: conversations of which something is cut, or such turns, averaged over conversations.
     only_these : bool, default False
         Whether it is said of the given conversations alone, which promises nothing of the next.
 
@@ -165,9 +165,9 @@ def cut_at_most(
     Examples
     --------
     >>> cut_at_most(0.05).name
-    'at most 5 % of the next conversations are cut, in the mean'
+    'at most 5 % of the next conversations are cut on average'
     >>> cut_at_most(0.05).lacking(8)
-    'a promise of 5 % needs 19 conversations; there are 8'
+    'a promise of 5 % needs 19 conversations, and there are 8'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
         raise ValueError(
@@ -191,7 +191,7 @@ def cut_at_most(
     whose = "these" if only_these else "the"
     name = f"at most {100 * share:g} % of {whose} {of} are cut"
     if is_promise:
-        name = f"at most {100 * share:g} % of the next {of} are cut, in the mean"
+        name = f"at most {100 * share:g} % of the next {of} are cut on average"
     return Condition(name, holds, "helps", share if is_promise else None)
 
 
@@ -248,7 +248,7 @@ def at_least(section: str, tokens: int) -> Condition:
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system"), bk.Allocation("history")])
     >>> print(bk.deciding.solve({"system": 500, "history": 0}, budget, "window", at_least("history", 4_000)))
-    window 5,500 is the smallest so that history may take 4,000 tokens.
+    The smallest window in which history may take 4,000 tokens is 5,500 tokens.
     """
     check_tokens("tokens", tokens)
     name = f"{section} may take {tokens:,} tokens"
@@ -289,7 +289,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("history")])
     >>> print(bk.deciding.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-4o")))
-    window 41,000 is the largest so that the bill is at most $0.10.
+    The largest window in which the bill is at most $0.10 is 41,000 tokens.
     """
     if not dollars >= 0:
         raise ValueError(

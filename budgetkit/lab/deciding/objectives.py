@@ -1,6 +1,6 @@
 """Objectives: numbers of a replay to minimise, and a setting's gain.
 
-    gain = 1 - sum of the objective with a setting / sum at present         over conversations it was not chosen on
+    gain = 1 - sum of the objective with a setting / sum at present         over conversations not used to choose it
 
 The interval of a gain is that of Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the
 conversations in which there is something to gain at all.
@@ -29,7 +29,7 @@ _ALL_PARTS_UP_TO = 11  # conversations, of which every part is taken; of more, s
 _PARTS = 1_999
 _MOST_PARTS = 39_999
 _LARGE = 1 / 3  # of the whole, in one conversation
-_UNSEEN = "conversations that it was not chosen on"
+_UNSEEN = "conversations not used to choose it"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _uncached(outcome: Replay) -> float:
     return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
 
 
-_MORE_SPACE = "What more space costs, in money and in space for the answer, is not in it."
+_MORE_SPACE = "The cost of that space, in money and in room for the answer, is not counted."
 #: Objectives by name, in the order of menus and messages.
 OBJECTIVES: Mapping[str, Objective] = {
     "evidence": Objective(
@@ -101,7 +101,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         "loses",
         "fewer needed messages",
         "{:,.2f}",
-        f"only losses: whatever leaves the history more space loses less. {_MORE_SPACE}",
+        f"only losses, so more space for the history is always better. {_MORE_SPACE}",
     ),
     "cut": Objective(
         _cut,
@@ -109,7 +109,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         "cuts",
         "fewer tokens",
         "{:,.0f}",
-        f"only cuts: whatever leaves the history more space cuts less. {_MORE_SPACE}",
+        f"only cuts, so more space for the history is always better. {_MORE_SPACE}",
     ),
     "cost": Objective(
         _cost,
@@ -117,7 +117,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         "costs",
         "less",
         "${:,.4f}",
-        "only money: whatever sends less costs less. What is lost by it is not in it.",
+        "only money, so sending less is always better. Lost messages are not counted.",
     ),
     "uncached": Objective(
         _uncached,
@@ -125,7 +125,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         "sends",
         "less outside the cache",
         "{:.1%}",
-        "only uncached input: what is never cut stays in the cache. What more space costs is not in it.",
+        "only uncached input, so never cutting is always better. The cost of more space is not counted.",
     ),
 }
 
@@ -225,7 +225,9 @@ class Gain:
             noun = f"conversations with {objective.noun}"
             if affected == len(self.before):
                 noun = "conversations"
-            notices.append(f"An interval of a gain needs {needed} {noun}; there are {affected}.")
+            notices.append(
+                f"An interval of a gain needs {needed} {noun}, and there are {affected}."
+            )
         elif np.isnan(self.low):
             notices.append(
                 f"{affected} conversations are too few for an interval of one setting among all."

@@ -82,7 +82,7 @@ class Solution:
     Examples
     --------
     >>> print(Solution("window", 1_110, "nothing is cut", "smallest", "bisection"))
-    window 1,110 is the smallest so that nothing is cut.
+    The smallest window in which nothing is cut is 1,110 tokens.
     """
 
     line: str
@@ -102,15 +102,16 @@ class Solution:
         return self.value is not None
 
     def __str__(self) -> str:
+        which = f"{self.line} {'in' if self.line == 'window' else 'with'} which {self.so_that}"
         if self.value is None:
-            none = f"No {self.line} will do" if self.is_proved else f"No {self.line} was found"
-            return f"{none} so that {self.so_that}: {self.binds}"
-        sentence = f"{self.line} {self.value:,} is the {self.find} so that {self.so_that}"
+            none = "There is no" if self.is_proved else "Found no"
+            return f"{none} {which}: {self.binds}"
+        sentence = f"The {self.find} {which} is {self.value:,} tokens"
         if self.conversations:
-            sentence += f" ({self.conversations:,} seen)"
-        if self.method == "bisection":
-            return f"{sentence}."
-        return f"{sentence}, of a scan in steps of {self.step:,} tokens."
+            sentence += f", judged by {self.conversations:,} conversations"
+        if self.method == "scan":
+            sentence += f", found by a scan in steps of {self.step:,} tokens"
+        return f"{sentence}."
 
 
 def solve(
@@ -167,7 +168,7 @@ def solve(
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system"), bk.Allocation("history")])
     >>> print(solve({"system": 500, "history": 9_000}, budget, "window"))
-    window 10,500 is the smallest so that nothing is cut.
+    The smallest window in which nothing is cut is 10,500 tokens.
     >>> solve({"system": 500, "history": 5_000}, budget, "output").value
     2500
     """
@@ -197,7 +198,7 @@ def solve(
     if lacking:
         seen = ""
         if value is not None:
-            seen = f"; the {ends} {line} that cuts none of these is {value:,}"
+            seen = f". The {ends} {line} that cuts none of these is {value:,} tokens"
         binds = f"{lacking}{seen}."
         value = None
     elif value is None:
@@ -303,7 +304,7 @@ class LineSearch:
         if not column["cut"].any():
             return f"even {at} it does not hold, though nothing is cut."
         cap = plans.budget.caps[section]
-        limit = "what others leave it"
+        limit = "what other sections leave it"
         if cap is not None and (column["limit"] >= cap).any():
             limit = f"its cap of {cap:,} tokens"
         many = len(self.frame)

@@ -236,8 +236,8 @@ class SearchSpace:
         below = sum(reason not in ("", CANNOT_BE_PLANNED) for reason in reasons)
         if below:
             yield (
-                f"{below:,} of {len(settings):,} settings were left out: they reserve less than the {need} "
-                f"tokens that answers need ({self.floor.sentence})."
+                f"{below:,} of {len(settings):,} settings were left out because they reserve less than the "
+                f"{need} tokens that answers need. {self.floor.sentence}"
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
@@ -250,18 +250,18 @@ class SearchSpace:
             if line == "policy":
                 if not isinstance(self.values[line][name], OldestFirst):
                     return []
-                ends.append(f"policy {name} is the plainest")
+                ends.append(f"policy {name} is the simplest")
                 continue
             sizes = {choice: self.tokens(line, choice) for choice in names}
             if sizes[name] == max(sizes.values()):
-                ends.append(f"{line} {name} is the largest that was tried")
+                ends.append(f"{line} {name} is the largest")
             elif sizes[name] == min(sizes.values()):
-                ends.append(f"{line} {name} is the smallest that was tried")
+                ends.append(f"{line} {name} is the smallest")
             else:
                 return []
         if not ends:
             return []
-        why = "The best may lie beyond; try more."
+        why = "A better one may lie beyond; try more values."
         if objective.at_a_corner:
             why = f"It wins because the objective counts {objective.at_a_corner}"
-        return [f"It is a corner: {', '.join(ends)}. {why}"]
+        return [f"It is at the edge of the values tried: {', '.join(ends)}. {why}"]

@@ -316,7 +316,7 @@ class TuningResult:
         if other != self.row:
             setting = self.space.present() if other is None else self.settings[other]
             notices.append(
-                f"The other half chooses {setting_text(setting)}; the gain is of both choices."
+                f"The other half chooses {setting_text(setting)}; the gain is that of both choices."
             )
         tried = [s for s, reason in zip(self.settings, self.reasons, strict=True) if not reason]
         return notices + self.space.corner(self.candidate, tried, self.aims[self.objective])
@@ -327,14 +327,14 @@ class TuningResult:
         if np.isnan(self.chosen.share):
             return "The present setting cannot be planned for every conversation, so no gain is measured."
         if self.chosen.before.any() and self._is_present:
-            return f"No setting that was tried {aim.than_at_present()}{bound}: stay."
+            return f"No setting tried {aim.than_at_present()}{bound}. Keep the present one."
         return self.chosen.sentence(what, aim, aside)
 
     def __str__(self) -> str:
         sentences = [self.verdict(), f"The setting: {setting_text(self.best)}."]
         if self.best != self.candidate:
             sentences.append(
-                f"The present one stays; the best candidate: {setting_text(self.candidate)}."
+                f"The present setting stays. The best candidate is {setting_text(self.candidate)}."
             )
         sentences += self.notices
         if self.tried < self.of:

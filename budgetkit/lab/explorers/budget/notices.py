@@ -103,7 +103,7 @@ def for_the_hand(warning: str) -> str:
 
     Examples
     --------
-    >>> for_the_hand('Raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
+    >>> for_the_hand('Raise the cap, shorten the text, or in code allow cuts inside it: granularity="line".')
     'Raise the cap, or shorten the text.'
     """
     before, mark, _ = warning.replace("Raise limit_items in code", "Let it keep more").partition(

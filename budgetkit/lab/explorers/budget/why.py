@@ -46,14 +46,14 @@ class WhyFold(Content):
         plan = stage.results.plan
         lost = lost_sections(stage.results.plan)
         if not lost:
-            return [text("Nothing is lost, so there is nothing to mend.")]
+            return [text("Nothing is lost, so there is nothing to fix.")]
         of = self._asked(plan, lost)
         why = plan.why(of)
         blocks: list[Data] = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
         mends = [self._row(stage, mend, of) for mend in why.mends]
         if mends:
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
-            blocks += [text("What would keep it, each alone:"), {"is": "rows", "rows": rows}]
+            blocks += [text("To keep it, make one of these changes:"), {"is": "rows", "rows": rows}]
         else:
             none = "No single change keeps all of it; two are needed, or a shorter text."
             blocks.append(text(why.unmended or none))
