@@ -502,7 +502,7 @@ def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
     named = value_at(raw, paths["model"])
     if isinstance(named, str):
         model = named
-    counted = usage_of(value_at(raw, paths["usage"]), place, model)
+    counted = usage_of(value_at(raw, paths["usage"]), place, model, raw)
     if counted and (counted["context_tokens"] or "unknown" in counted):
         return counted
     return None

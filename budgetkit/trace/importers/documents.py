@@ -53,7 +53,6 @@ _DOCUMENTS: Mapping[str, Callable[[Raw], list[Data]]] = {
     "pydantic-ai": frameworks.pydantic_ai_documents,
 }
 _DEEPEST = 12
-_TIER = "service_tier|response.service_tier|response.body.service_tier"  # beside the usage, as OpenAI writes it
 
 
 _at = partial(value_at, unpack=True)
@@ -221,7 +220,6 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
     id = _at(value, format_table("paths")["id"])
-    tier = "batch" if "batch" in row.name else _at(value, _TIER)
     conversations = []
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
@@ -229,8 +227,10 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
             _at(value, row.usage) or counted,
             len(messages) + len(answer_messages) - 1,
             model_of(answer, model),
-            tier,
+            value,
         )
+        if usage_row and ("batch" in row.name or _at(value, "request.custom_id")):
+            usage_row["tier"] = "batch"
         conversation = {**body, **rest, "format": row.name}
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
