@@ -27,6 +27,7 @@ from budgetkit.requests.reading.formats import (
 from budgetkit.requests.reading.parts import is_item, objects_in
 from budgetkit.requests.reading.records import (
     Pairing,
+    call_order,
     is_record,
     paired,
     placed,
@@ -267,17 +268,7 @@ def _finished(
 
 def _after_calls(messages: Sequence[Any], usage: list[Data]) -> list[Any]:
     """Move results that stand before their call behind it, and usage with its message."""
-    raws = [placed(message)[1] for message in messages]
-    called: dict[Any, int] = {}
-    for place, raw in enumerate(raws):
-        for id in value_at(raw, "tool_calls.*.id") or ():
-            if isinstance(id, str):
-                called.setdefault(id, place)
-    ranks = []
-    for place, raw in enumerate(raws):
-        id = value_at(raw, "tool_call_id") if value_at(raw, "role") == "tool" else None
-        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
-    order = sorted(range(len(raws)), key=lambda place: (ranks[place], place != ranks[place], place))
+    order = call_order([placed(message)[1] for message in messages])
     places = {before: after for after, before in enumerate(order)}
     for row in usage:
         row["message_index"] = places.get(row["message_index"], row["message_index"])
