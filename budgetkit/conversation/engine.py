@@ -40,6 +40,7 @@ from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
+from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.pruning import SHRUNK, WHOLE, Policy, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
 from budgetkit.pruning.policies import DropToolResults
@@ -105,7 +106,7 @@ class Engine:
     def _steps(self) -> RequestSteps:
         """Cut the conversation until the finished request, counted as a whole, fits."""
         tally = self.tally
-        self.notes = []
+        self.notes = missing_answer_notices(self.budget)
         self.texts = []
         self.departed = {}
         self.replaced = {}

@@ -27,6 +27,7 @@ from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw, empty_notices
+from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
@@ -368,8 +369,8 @@ def trim(
     -------
     Trimmed
         A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
-        sentences on a floor that gives way, on a newest message that is not sent as it came, and on what only the
-        provider can count. All are in the form in
+        sentences on a floor that gives way, on a missing reserve for the answer, on a newest message that is not sent
+        as it came, and on what only the provider can count. All are in the form in
         which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
         format, and so are system messages, which some providers take beside the others. With the schemas and the
         priming of the answer never more than the budget.
@@ -393,6 +394,10 @@ def trim(
     count = setup.counter
     framing = setup.framing
     policy = setup.policy if policy is None else policy
+    planned = setup.budget
+    answering = setup.model
+    if most is not None and answering is not None and most >= answering.window:
+        planned = replace(planned, kind=answering.kind, max_output=answering.max_output)
     check_choice("start_on", start_on, get_args(StartOn))
     if form in USER_FIRST:
         start_on = "user"
@@ -412,13 +417,13 @@ def trim(
         if suffix is not None and suffix.fits:
             fitting = [json_value(raw) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
-            return Trimmed(fitting, messages, fitting)
+            return Trimmed(fitting, messages, fitting, missing_answer_notices(planned))
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
     def next_request(messages: Sequence[Message]) -> tuple[Request, Engine]:
         talk = Conversation(
-            replace(setup.budget, deficit="signed"),
+            replace(planned, deficit="signed"),
             policy,
             count,
             tools=tools,

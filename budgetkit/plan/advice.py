@@ -71,8 +71,8 @@ def warnings_of(plan: Plan) -> Iterator[str]:
                 f"{grant.granted - cap:,} above its cap ({cap:,}). Raise the cap, shorten the text, "
                 'or in code allow cuts inside it: granularity="line", and a cut for fit.'
             )
-    most = budget.max_output
-    for problem, mend in (*missing_answer(budget, most), *unused_answers(budget, most)):
+    yield from missing_answer_notices(budget)
+    for problem, mend in unused_answers(budget, budget.max_output):
         yield two_sentences(problem, mend)
     yield from misspelt(budget, plan.grants)
     if moved := other_roles(plan.decisions.columns.roles, budget.roles, budget.sections):
@@ -175,6 +175,11 @@ def missing_answer(budget: Budget, most: int | None) -> Iterator[tuple[str, str]
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
             f"add an output reserve of up to {most:,} tokens",
         )
+
+
+def missing_answer_notices(budget: Budget) -> list[str]:
+    """Return the sentence about a missing answer reserve, if the budget's own model needs one."""
+    return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
 def overcommitted(budget: Budget) -> str:

@@ -21,7 +21,7 @@ from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import format_label
 from budgetkit.requests.reading.forms import BYTES
-from budgetkit.requests.reading.records import Pairing
+from budgetkit.requests.reading.records import Pairing, call_order
 from budgetkit.trace.importers.documents import converted
 from budgetkit.trace.tally import (
     DEFAULT_ROLES,
@@ -95,7 +95,11 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
         raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
     raw = [plain_value(value) for value in values]
     conversations = converted({"messages": raw}, pairing=pairing)
-    return tuple(map(Message, conversations[0]["messages"] if conversations else raw))
+    if conversations:
+        raw = conversations[0]["messages"]
+    elif pairing is None:
+        raw = [raw[place] for place in call_order(raw)]
+    return tuple(map(Message, raw))
 
 
 def messages_in(value: Any) -> tuple[Message, ...] | None:

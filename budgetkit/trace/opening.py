@@ -16,7 +16,7 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import placed
+from budgetkit.requests.reading.records import call_order, placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import with_warnings
@@ -123,13 +123,22 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         f"{where}, message {n}" if at is None else f"{file}, line {at}"
         for n, at in enumerate(lines, start=1)
     ]
-    messages = tuple(_message(raw, at) for raw, at in zip(values, places, strict=True))
-    _refuse_orphans(messages, places)
+    read_messages = [_message(raw, at) for raw, at in zip(values, places, strict=True)]
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
     fields = {key: field for key, field in value.items() if key not in read_fields}
     if "usage" in fields:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
+    if _orphan(read_messages) is not None:
+        # A result that stands before its call goes behind it, and what names a message's place goes along.
+        order = call_order(values)
+        read_messages = [read_messages[place] for place in order]
+        places = [places[place] for place in order]
+        if isinstance(fields.get("usage"), list):
+            fields["usage"] = [_moved(row, "message_index", order) for row in fields["usage"]]
+        meta = meta and _moved(meta, "contexts_apply_to_message", order)
+        _refuse_orphan(read_messages, places)
+    messages = tuple(read_messages)
     notes = _unknown_usage(value.get("usage"))
     if media := [name for name in format_table("marks")["media"] if value.get(name)]:
         notes.append(f"Not counted: media beside the messages ({', '.join(media)}).")
@@ -212,24 +221,37 @@ def located(where: str) -> Iterator[None]:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
-    """Refuse a tool result without an earlier call of its id, since no provider accepts it."""
+def _orphan(messages: Sequence[Message]) -> int | None:
+    """Return the place of the first tool result without an earlier call of its id."""
     called: set[str] = set()
-    for place, message in zip(places, messages, strict=True):
+    for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (
             message.tool_call_id is None or message.tool_call_id not in called
         ):
-            id = message.tool_call_id
-            call = (
-                f"for call {brief(id)}, which no earlier message makes"
-                if id
-                else "without the id of a call"
-            )
-            raise ValueError(
-                f"{place}: a tool result {call}. "
-                "Put the assistant message with that call before it, or leave it out."
-            )
+            return place
+    return None
+
+
+def _refuse_orphan(messages: Sequence[Message], places: Sequence[str]) -> None:
+    """Refuse a tool result without a call, since no provider accepts it."""
+    place = _orphan(messages)
+    if place is None:
+        return
+    id = messages[place].tool_call_id
+    call = f"for call {brief(id)}, which no message makes" if id else "without the id of a call"
+    raise ValueError(
+        f"{places[place]}: a tool result {call}. "
+        "Put the assistant message with that call before it, or leave it out."
+    )
+
+
+def _moved(row: Any, name: str, order: list[int]) -> Any:
+    """Return a record whose place of a message follows the message to its new place."""
+    place = row.get(name) if isinstance(row, Mapping) else None
+    if type(place) is not int or place not in order:
+        return row
+    return {**row, name: order.index(place)}
 
 
 def _tools(value: Raw, where: str) -> tuple[Raw, ...]:

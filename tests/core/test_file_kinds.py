@@ -422,3 +422,27 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
 def test_no_nearest_format_where_little_agrees(value: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"in the fields .*\. Give an object with 'messages'"):
         load(tmp_path, value)
+
+
+def test_a_plain_chat_with_results_before_their_call(tmp_path: Path) -> None:
+    """The result goes behind its call, and usage and passages stay with their messages."""
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    caller = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "a", "content": "seen"}
+    rows: Rows = [HELLO, result, caller, {"role": "user", "content": "And?"}]
+    roles = ["user", "assistant", "tool", "user"]
+    for written, name in (
+        (rows, "list.json"),
+        (rows, "lines.jsonl"),
+        ([{"messages": rows}], "a.jsonl"),
+    ):
+        (trace,) = load(tmp_path, written, name)
+        assert [message.role for message in trace.messages] == roles
+    assert [message.role for message in bk.Trace("mine", tuple(rows)).messages] == roles  # type: ignore[arg-type]
+
+    usage = [{"message_index": 2, "context_tokens": 9}]
+    marked = {"messages": rows, "usage": usage, "contexts": ["a passage"]}
+    trace = bk.load_trace(marked | {"meta": {"contexts_apply_to_message": 2}})
+    assert bk.trace.usage_frame(trace)["message_index"].tolist() == [1]
+    assert [*trace.contexts] == [1]
+    assert usage[0]["message_index"] == 2  # the caller's own record is left alone

@@ -107,6 +107,21 @@ def test_a_model_without_a_reserve_for_its_answer_is_said() -> None:
     assert bk.allocate(reserved, {}).warnings == ()
     assert bk.allocate(presets.agent_prompt(4_000), {}).warnings == ()
 
+    # A trim and each request of a conversation say it too; a cap below the window leaves room for the answer.
+    question = [{"role": "user", "content": "hi"}]
+    for most in (budget, "agent_prompt", 128_000):
+        (warning,) = bk.trim(question, most, model="gpt-4o").warnings
+        assert sentence in warning
+    for most in (reserved, presets.agent_prompt(4_000), 127_000):
+        assert bk.trim(question, most, model="gpt-4o").warnings == ()
+    assert (
+        bk.trim(question, 272_000, model="gpt-5").warnings == ()
+    )  # its answer has a place of its own
+    for most, warned in ((budget, 1), (reserved, 0)):
+        talk = bk.Conversation(most, model="gpt-4o")
+        talk.add(question)
+        assert len(talk.request().warnings) == warned
+
 
 @pytest.mark.parametrize("output", [500, 1_000])
 def test_a_reserve_that_leaves_no_window_is_refused(output: int) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+import budgetkit as bk
 from budgetkit.lab.accuracy.corpora import (
     Corpus,
     Document,
@@ -200,6 +201,10 @@ def test_the_class_of_an_own_file_comes_from_its_text(tmp_path: Path) -> None:
         "c.txt": "您的包裹已于星期一离开仓库。",
         "d.md": "# お知らせ\n荷物は月曜日に倉庫を出ました。",
         "e.txt": "택배가 월요일에 창고를 떠났습니다.",
+        "f.txt": '[{"city": "Oslo"}, {"city": "Rome"}]',
+        "g.log": '{"city": "Oslo"}\n{"city": "Rome"}\n',
+        "h.txt": "[1] Where is my order?",
+        "i.txt": '{"city": "東京都千代田区丸の内"}',
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -210,4 +215,24 @@ def test_the_class_of_an_own_file_comes_from_its_text(tmp_path: Path) -> None:
         ("cjk", "zh hans"),
         ("cjk", "ja"),
         ("cjk", "ko"),
+        ("data", "json"),
+        ("data", "json"),
+        ("prose", "text"),
+        ("data", "json"),
     ]
+
+
+def test_a_conversation_saved_as_text_is_read_as_one(tmp_path: Path) -> None:
+    """JSON with the ending of a text was one document of prose."""
+    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi there"}]
+    chats = {
+        "one.txt": json.dumps({"messages": said}),
+        "lines.txt": "\n".join(map(json.dumps, said)),
+    }
+    for name, text in chats.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        corpus = bk.corpora.corpus_of(tmp_path / name)
+        assert corpus.texts == ["Hello", "Hi there"]
+    (tmp_path / "rows.txt").write_text('[{"city": "Oslo"}]', encoding="utf-8")
+    (document,) = bk.corpora.corpus_of(tmp_path / "rows.txt")
+    assert (document.kind, document.language) == ("data", "json")

@@ -81,8 +81,63 @@ def test_the_tier_beside_the_usage_is_read() -> None:
 
     whole = told(service_tier="default").totals()["cost"]
     assert told(service_tier="flex").totals()["cost"] == pytest.approx(whole / 2)
-    batched = bk.load_trace({"custom_id": "a", "response": {"body": response}, "error": None})
-    assert bk.Session(batched).totals()["cost"] == pytest.approx(whole / 2)
+    batched = {"custom_id": "a", "response": {"body": response}, "error": None}
+    asked = {"request": {"custom_id": "a", "body": request}, "response": {"body": response}}
+    for record in (batched, asked):
+        trace = bk.load_trace(record)
+        assert bk.Session(trace).totals()["cost"] == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "factor", "unpriced"),
+    [
+        ({"service_tier": "flex"}, {}, 0.5, ""),
+        ({"service_tier": "priority"}, {}, 2.0, ""),
+        ({"service_tier": "flex"}, {"service_tier": None}, 0.5, ""),
+        ({"service_tier": "flex"}, {"service_tier": "default"}, 1.0, ""),
+        ({"service_tier": "auto"}, {}, 1.0, ""),
+        ({"service_tier": "turbo"}, {}, 1.0, "Not in the cost: the price of the tier turbo."),
+    ],
+)
+def test_a_tier_that_only_the_request_names_is_read(
+    asked: dict[str, str], answered: dict[str, str], factor: float, unpriced: str
+) -> None:
+    """What was asked for counts where neither the answer nor its usage names what was served."""
+    body = {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}
+    answer: dict[str, object] = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+    answer["usage"] = {"prompt_tokens": 1000, "completion_tokens": 10}
+
+    def told(request: dict[str, object], response: dict[str, object]) -> bk.Session:
+        return bk.Session(bk.load_trace({"request": request, "response": response}))
+
+    usual = told(body, answer).totals()["cost"]
+    priced = told(body | asked, answer | answered)
+    assert priced.totals()["cost"] == pytest.approx(factor * usual)
+    assert priced.unpriced == unpriced
+
+
+@pytest.mark.parametrize(
+    ("asked", "counted", "factor"),
+    [
+        ({"speed": "fast"}, {}, 2.0),
+        ({"speed": "fast"}, {"speed": "standard"}, 1.0),
+        ({"inference_geo": "us"}, {}, 1.1),
+        ({"service_tier": "standard_only"}, {}, 1.0),
+    ],
+)
+def test_a_speed_or_region_that_only_the_request_names_is_read(
+    asked: dict[str, str], counted: dict[str, str], factor: float
+) -> None:
+    body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "hi"}]}
+    usage = {"input_tokens": 1000, "output_tokens": 10}
+
+    def told(request: dict[str, object], usage: dict[str, object]) -> float:
+        content = [{"type": "text", "text": "ok"}]
+        answer = {"role": "assistant", "content": content, "usage": usage}
+        trace = bk.load_trace({"request": request, "response": answer})
+        return float(bk.Session(trace).totals()["cost"])
+
+    assert told(body | asked, usage | counted) == pytest.approx(factor * told(body, usage))
 
 
 def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:

@@ -299,13 +299,16 @@ def _as_tuple(value: Any) -> Any:
 _DEEPEST = 6
 _LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 _ABOUT_ROW = ("by", "source", "example", "right")
-_USUAL = ("standard", "default", "auto", "on_demand", "not_available", "global")
+_USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_available", "global")
 
 
 def usage_of(
-    raw: Any, message_index: int | None, model: Any = None, tier: Any = None
+    raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
     """Read one usage record of any provider; None where it counts no input.
+
+    A tier, speed or region that the usage does not name is read from the record around it: what the answer says of
+    itself, else what was asked for.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
@@ -359,10 +362,15 @@ def usage_of(
     }
     apart |= {f"billed_{side}_tokens": count[f"billed_{side}"] for side in ("input", "output")}
     usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
-    speed, served, region = (_text(raw, paths[name]) for name in ("speed", "tier", "region"))
+    served = {}
+    for name, places in format_table("served").items():
+        words = [value_at(raw, path) for path in paths[name].split("|")]
+        if not any(isinstance(word, str) for word in words):
+            words = [value_at(around, places, unpack=True)]
+        served[name] = next(filter(None, map(_priced_apart, words)), "")
     usage |= without_empty(
-        tier=speed or served or _priced_apart(tier),
-        region=region,
+        tier=served["speed"] or served["tier"],
+        region=served["region"],
         web_searches=count["searches"],
     )
     # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
@@ -431,12 +439,8 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
         yield ".".join(steps)
 
 
-def _text(raw: Raw, paths: str) -> str:
-    """Return the first word at some paths that sets a price apart; "" for none."""
-    return next(filter(None, (_priced_apart(value_at(raw, path)) for path in paths.split("|"))), "")
-
-
 def _priced_apart(word: Any) -> str:
+    """Return a word that sets a price apart; "" for the usual ones."""
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -98,6 +98,24 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
     if not orphans:
         return []
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
+
+
+def call_order(messages: Sequence[Any]) -> list[int]:
+    """Return the order of messages in which each tool result stands behind its call.
+
+    >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
+    [1, 0]
+    """
+    called: dict[Any, int] = {}
+    for place, message in enumerate(messages):
+        for id in value_at(message, "tool_calls.*.id") or ():
+            if isinstance(id, str):
+                called.setdefault(id, place)
+    ranks = []
+    for place, message in enumerate(messages):
+        id = value_at(message, "tool_call_id") if value_at(message, "role") == "tool" else None
+        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
+    return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
@@ -502,7 +520,7 @@ def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
     named = value_at(raw, paths["model"])
     if isinstance(named, str):
         model = named
-    counted = usage_of(value_at(raw, paths["usage"]), place, model)
+    counted = usage_of(value_at(raw, paths["usage"]), place, model, raw)
     if counted and (counted["context_tokens"] or "unknown" in counted):
         return counted
     return None

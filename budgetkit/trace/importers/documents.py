@@ -27,6 +27,7 @@ from budgetkit.requests.reading.formats import (
 from budgetkit.requests.reading.parts import is_item, objects_in
 from budgetkit.requests.reading.records import (
     Pairing,
+    call_order,
     is_record,
     paired,
     placed,
@@ -53,7 +54,6 @@ _DOCUMENTS: Mapping[str, Callable[[Raw], list[Data]]] = {
     "pydantic-ai": frameworks.pydantic_ai_documents,
 }
 _DEEPEST = 12
-_TIER = "service_tier|response.service_tier|response.body.service_tier"  # beside the usage, as OpenAI writes it
 
 
 _at = partial(value_at, unpack=True)
@@ -221,7 +221,6 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
     id = _at(value, format_table("paths")["id"])
-    tier = "batch" if "batch" in row.name else _at(value, _TIER)
     conversations = []
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
@@ -229,8 +228,10 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
             _at(value, row.usage) or counted,
             len(messages) + len(answer_messages) - 1,
             model_of(answer, model),
-            tier,
+            value,
         )
+        if usage_row and ("batch" in row.name or _at(value, "request.custom_id")):
+            usage_row["tier"] = "batch"
         conversation = {**body, **rest, "format": row.name}
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
@@ -267,17 +268,7 @@ def _finished(
 
 def _after_calls(messages: Sequence[Any], usage: list[Data]) -> list[Any]:
     """Move results that stand before their call behind it, and usage with its message."""
-    raws = [placed(message)[1] for message in messages]
-    called: dict[Any, int] = {}
-    for place, raw in enumerate(raws):
-        for id in value_at(raw, "tool_calls.*.id") or ():
-            if isinstance(id, str):
-                called.setdefault(id, place)
-    ranks = []
-    for place, raw in enumerate(raws):
-        id = value_at(raw, "tool_call_id") if value_at(raw, "role") == "tool" else None
-        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
-    order = sorted(range(len(raws)), key=lambda place: (ranks[place], place != ranks[place], place))
+    order = call_order([placed(message)[1] for message in messages])
     places = {before: after for after, before in enumerate(order)}
     for row in usage:
         row["message_index"] = places.get(row["message_index"], row["message_index"])

@@ -13,7 +13,15 @@ import pandas as pd
 
 from budgetkit.budget import brief, one_line, quoted
 from budgetkit.inputs.conversations import piece_of
-from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, folder, rows, rows_in
+from budgetkit.lab.accuracy.corpora.reading import (
+    Corpus,
+    Document,
+    file_text,
+    folder,
+    is_json,
+    rows,
+    rows_in,
+)
 from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library
 from budgetkit.trace import load_traces
 
@@ -153,7 +161,7 @@ def read(path: str) -> Corpus:
             raise ValueError(
                 f"Invalid table {one_line(str(place))}: {one_line(str(problem))}. Save it as JSONL, one object a line."
             ) from None
-    elif place.suffix.lower() in SESSIONS and place.is_file():
+    elif place.is_file() and (place.suffix.lower() in SESSIONS or _is_json(place)):
         try:
             corpus = _conversations(place)
         except ValueError:
@@ -179,6 +187,12 @@ def _table(path: Path) -> Corpus:
     if any("messages" in row for row in first):
         return _conversations(path)
     return rows(path, _column(first))
+
+
+def _is_json(path: Path) -> bool:
+    """Tell whether a file is JSON that was saved with the ending of a text."""
+    text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
+    return isinstance(text, str) and is_json(text)
 
 
 def _beginning(path: Path) -> str:

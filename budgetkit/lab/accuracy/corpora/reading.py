@@ -213,6 +213,21 @@ def is_cjk(text: str) -> bool:
     return 5 * len(_CJK.findall(text)) >= len("".join(text.split()))
 
 
+def is_json(text: str) -> bool:
+    r"""Tell whether a text is a JSON object or list, or JSON lines of them.
+
+    >>> is_json('{"a": 1}\n{"a": 2}\n'), is_json("[1] See the notes.")
+    (True, False)
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return all(isinstance(row, dict | list) for row in rows_in(text, ".jsonl"))
+    return True
+
+
 def folder(
     path: str | Path,
     pattern: str = "**/*",
@@ -290,7 +305,9 @@ def files(
         if isinstance(text, Problem) or not text:
             continue
         about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
-        if about[0] in _OF_TEXT and is_cjk(text):
+        if about[0] in _OF_TEXT and is_json(text):
+            about = LANGUAGES[".json"]
+        elif about[0] in _OF_TEXT and is_cjk(text):
             language_of_cjk = "ko" if _HANGUL.search(text) else "zh hans"
             about = ("cjk", "ja" if _KANA.search(text) else language_of_cjk)
         name = path.relative_to(root).as_posix()
