@@ -24,8 +24,8 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
 from budgetkit.lab.sessions.causes import LEAST_MISS, expected
-from budgetkit.lab.sessions.comparing import RECORDED, UNLIMITED, setup_of
-from budgetkit.lab.sessions.turning import READS, input_cost
+from budgetkit.lab.sessions.comparing import READS, RECORDED, input_cost
+from budgetkit.lab.sessions.setup import UNLIMITED, setup_of
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")

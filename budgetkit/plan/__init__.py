@@ -3,7 +3,8 @@
 - `allocating.py` grants tokens to one section after the other, by limits and caps.
 - `fitting.py` makes a plan: `allocate` of plain numbers, `fit` of whole items, which `items.py` orders and selects.
 - `plan.py` and `decisions.py` hold the records that come out; `batch.py` plans many times: `sweep`.
-- `advice.py` puts these records into words: warnings, changes that would keep a loss, findings about a budget.
+- `advice.py` puts these records into words: warnings, and findings about a budget. `reasons.py` says why something
+  was lost, and which changes would keep it.
 """
 
 from budgetkit.plan.allocating import allocate_columns, with_undeclared

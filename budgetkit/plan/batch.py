@@ -94,10 +94,9 @@ class RequestBatch:
             columns = allocate_frame(signed, self.demand)
         else:
             columns = self._by_items(signed)
-        for array in (
-            array for section_columns in columns.values() for array in section_columns.values()
-        ):
-            array.flags.writeable = False
+        for of_section in columns.values():
+            for array in of_section.values():
+                array.flags.writeable = False
         self._kept[:] = [*self._kept[1 - _KEPT :], (budget, columns)]
         return columns
 
@@ -112,44 +111,34 @@ class RequestBatch:
         steps = allocate_in_order(whole, demands, stacks)
         columns = grant_columns(whole, demands, steps)
 
-        # Some requests are planned by themselves, and their numbers written into the columns. Sections that nobody
-        # declared are asked in the order in which a request's items name them.
-        undeclared = [a for a in whole.allocations if a.section not in budget.sections]
-        planned_by_fit = [a for a in whole.allocations if stacks.is_special(a)]
+        # Some requests are planned by themselves, and their numbers written into the columns. Where something is lost,
+        # a group may lose its rest in another section. Beyond the best few, an item without tokens is dropped as well,
+        # and its group with it.
+        lines = whole.allocations
+        is_lost = {section: column["cut"] > 0 for section, column in columns.items()}
+        loses_something = np.logical_or.reduce([*is_lost.values(), nothing > 0])
+        has_best_few = any(a.limit_items is not None for a in lines)
+        is_single = stacks.has_split_groups & (loses_something | has_best_few)
+
+        # Some sections choose unit by unit, or cut inside. Those that nobody declared are asked in the order in which
+        # a request's items name them.
+        undeclared = [a for a in lines if a.section not in budget.sections]
+        by_fit = [a for a in lines if stacks.is_special(a)]
         if len(undeclared) > 1:
-            planned_by_fit += undeclared
-        for row in np.flatnonzero(self._to_plan_alone(whole, columns, planned_by_fit)).tolist():
+            by_fit += undeclared
+        for allocation in by_fit:
+            is_single |= is_lost[allocation.section]
+
+        # Sections that compete for the pool choose from one row of units.
+        pooled = [a for a in lines if a.cap is None and not a.required]
+        is_single |= whole.competes and len(pooled) > 1
+        for row in np.flatnonzero(is_single).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
                 column = columns[grant.section]
                 column["limit"][row] = grant.limit
                 column["granted"][row] = grant.granted
                 column["cut"][row] = grant.cut
         return columns
-
-    def _to_plan_alone(
-        self, budget: Budget, columns: Columns, planned_by_fit: list[Allocation]
-    ) -> Flags:
-        """Flag the requests that must be planned one by one.
-
-        Columns cannot reproduce the result of `fit` there.
-        """
-        # Sections that compete for the pool choose from one row of units.
-        pooled = [a for a in budget.allocations if a.cap is None and not a.required]
-        if budget.competes and len(pooled) > 1:
-            return np.ones(len(self.demand), dtype=np.bool_)
-
-        # Where something is lost, a group may lose its rest in another section. Beyond the best few, an item without
-        # tokens is dropped as well, and its group with it.
-        is_lost = {section: column["cut"] > 0 for section, column in columns.items()}
-        is_split = self._stacks.has_split_groups
-        has_best_few = any(a.limit_items is not None for a in budget.allocations)
-        loses_something = np.any([np.full_like(is_split, has_best_few), *is_lost.values()], axis=0)
-        planned_singly: Flags = is_split & loses_something
-
-        # Some sections choose unit by unit, or cut inside.
-        for allocation in planned_by_fit:
-            planned_singly |= is_lost[allocation.section]
-        return planned_singly
 
 
 def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
@@ -304,9 +293,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     check_all("demands", [demands], pd.DataFrame)
     if len({*map(str, demands.columns)}) < demands.shape[1]:
         raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
-    columns = allocate_frame(budget, demands)
     index = _index(demands)
-    frames = [index.assign(section=s, **columns[s]) for s in columns]
+    frames = [index.assign(section=s, **c) for s, c in allocate_frame(budget, demands).items()]
     if not frames:
         return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5]])
     return pd.concat(frames, ignore_index=True)
@@ -375,23 +363,18 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
     else:
         frame, index = pd.DataFrame([demand]), pd.DataFrame(index=[0])
     columns = allocate_frame(changed, frame)
-    held_tokens = changed.held
-    used = sum(
-        (np.maximum(c["granted"] - held_tokens.get(s, 0), 0) for s, c in columns.items()),
-        np.zeros(len(frame), int),
-    )
-    free = changed.usable - used
+    free: Any = changed.usable
+    for section, column in columns.items():
+        free = free - np.maximum(column["granted"] - changed.held.get(section, 0), 0)
     tidy = [
         index.assign(section=section, **column, free=free, shared_pool=changed.unclaimed)
         for section, column in columns.items()
     ]
     rows = pd.concat(tidy, ignore_index=True)
-    tokens: dict[str, Any] = {line.name: line.tokens for line in changed} | {
-        "window": changed.window
-    }
+    tokens: dict[str, Any] = {line.name: line.tokens for line in changed}
+    tokens["window"] = changed.window
     for place, name in enumerate(point):
-        size: Any = pd.NA if tokens[name] is None else tokens[name]
-        rows.insert(place, name, size)
+        rows.insert(place, name, pd.NA if tokens[name] is None else tokens[name])
     return rows
 
 
@@ -442,10 +425,8 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     )
     both = pd.concat([whole, swept[[*keys, *rows, "section", "cut"]]])
     if of == "conversations":
-        keys_of_a_row = [*keys, *(name for name in rows if name != "turn"), "section"]
-        both = both.groupby(keys_of_a_row, sort=False, as_index=False)["cut"].max()
-    grouped = both.assign(is_cut=both["cut"] > 0).groupby([*keys, "section"], sort=True)
-    shares: pd.DataFrame = grouped.agg(
-        cut_share=("is_cut", "mean"), cut=("cut", "mean")
-    ).reset_index()
+        of_conversation = [name for name in both if name not in ("turn", "cut")]
+        both = both.groupby(of_conversation, sort=False, as_index=False)["cut"].max()
+    grouped = both.assign(cut_share=both["cut"] > 0).groupby([*keys, "section"])
+    shares: pd.DataFrame = grouped[["cut_share", "cut"]].mean().reset_index()
     return shares

@@ -330,37 +330,31 @@ def losses_of(
 ) -> list[Loss]:
     """List a plan's losses, the most tokens first."""
     lines = {a.section: a for a in budget.allocations}
-    section_losses: list[Loss] = []
+    losses: list[Loss] = []
     for grant in grants:
         allocation = lines[grant.section]
+        demand = grant.demand
         if len(decisions):
-            section_losses += _of_items(allocation, grant, decisions)
-        elif grant.cut:
-            section_losses += _of_numbers(
-                allocation, grant, budget.caps[grant.section], full(budget, allocation, free)
-            )
-    return sorted(section_losses, key=lambda loss: -loss.tokens)
+            rows = decisions.columns.rows(grant.section)
+            reasons = decisions.reasons[rows]
+            lost = decisions.columns.tokens[rows] - decisions.kept[rows]
+            is_cut = np.isin(rows, list(decisions.cuts))
+            for reason in np.unique(reasons[reasons != FITS]).tolist():
+                mine = reasons == reason
+                cut = int((mine & is_cut).sum())
+                tokens = int(lost[mine].sum())
+                losses.append(Loss(allocation, demand, reason, tokens, int(mine.sum()) - cut, cut))
+            continue
 
-
-def _of_numbers(allocation: Allocation, grant: Grant, cap: int | None, full: int) -> Iterator[Loss]:
-    over = 0 if cap is None else max(0, grant.demand - cap)
-    if over and allocation.overflow == "drop":
-        over = grant.cut
-    else:
-        over = min(over, grant.cut)
-    for reason, tokens in ((OVER_CAP, over), (full, grant.cut - over)):
-        if tokens:
-            yield Loss(allocation, grant.demand, reason, tokens)
-
-
-def _of_items(allocation: Allocation, grant: Grant, decisions: Decisions) -> Iterator[Loss]:
-    rows = decisions.columns.rows(allocation.section)
-    reasons = decisions.reasons[rows]
-    lost = decisions.columns.tokens[rows] - decisions.kept[rows]
-    is_cut = np.isin(rows, list(decisions.cuts))
-    for reason in np.unique(reasons[reasons != 0]).tolist():
-        mine = reasons == reason
-        cut = int((mine & is_cut).sum())
-        yield Loss(
-            allocation, grant.demand, reason, int(lost[mine].sum()), int(mine.sum()) - cut, cut
-        )
+        # Of plain numbers, a cap takes what is over it, or the whole section; the rest is lost to the window.
+        cap = budget.caps[grant.section]
+        over = 0
+        if cap is not None and demand > cap:
+            over = grant.cut if allocation.overflow == "drop" else min(demand - cap, grant.cut)
+        beyond = full(budget, allocation, free)
+        losses += [
+            Loss(allocation, demand, reason, tokens)
+            for reason, tokens in ((OVER_CAP, over), (beyond, grant.cut - over))
+            if tokens
+        ]
+    return sorted(losses, key=lambda loss: -loss.tokens)

@@ -170,10 +170,9 @@ class _Choice(Sections):
         self.cut = cut
         self.outcomes: dict[str, _Outcome] = {}  # by section, once it was asked
         self.cuts: dict[int, Item] = {}  # the shorter item, by the place of the whole one
+        self.pool: tuple[Allocation, ...] = ()
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
-        else:
-            self.pool = ()
         # Places of items that go because the rest of their group does.
         self.orphans: Ints | list[int] = []
         self._item_columns: tuple[Ints, Reasons] | None = None
@@ -241,15 +240,11 @@ class _Choice(Sections):
         What is required never vanishes.
         """
         units = self._units((allocation,))
-        places_with_tokens = (
-            place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens
-        )
-        first_place = next(places_with_tokens, None)
-        if first_place is None or units.tokens[first_place] <= cap:
-            return cap
-        members = self.columns.rows(allocation.section)[units.unit == first_place]
-        if self._shorter(allocation, members, cap) is None:
-            return units.tokens[first_place]
+        for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
+            if tokens:
+                members = self.columns.rows(allocation.section)[units.unit == place]
+                is_cut = tokens <= cap or self._shorter(allocation, members, cap) is not None
+                return cap if is_cut else tokens
         return cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, _demand: int) -> int:
@@ -259,10 +254,8 @@ class _Choice(Sections):
         """
         section = allocation.section
         if section not in self.outcomes and section in self.columns.demand:
-            if allocation in self.pool:
-                self._choose(self.pool, limit, cap)
-            else:
-                self._choose((allocation,), limit, cap)
+            lines = self.pool if allocation in self.pool else (allocation,)
+            self._choose(lines, limit, cap)
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
@@ -274,20 +267,24 @@ class _Choice(Sections):
         for line in lines:
             self.outcomes[line.section] = outcome
 
-        # What room is left goes to a part of the first unit that is gone, if units may be cut inside.
-        if allocation.granularity != "item":
-            total = units.sums[len(reasons) - reasons.count(BEYOND_BEST)]
-            if limit > granted and not _drops_whole(allocation, total, limit, cap):
-                self._cut_first(allocation, outcome, limit - granted)
+        # What room is left goes to a part of the first unit that is gone, if units may be cut inside and the section
+        # is not dropped whole.
+        if allocation.granularity == "item" or limit <= granted:
+            return
+        total = units.sums[len(reasons) - reasons.count(BEYOND_BEST)]
+        if cap is not None and total > cap:
+            if allocation.overflow == "drop":
+                return
+            total = cap
+        if total <= limit or allocation.when_full != "drop":
+            self._cut_first(allocation, outcome, limit - granted)
 
     def _cut_first(self, allocation: Allocation, outcome: _Outcome, room: int) -> None:
         """Shorten the first dropped unit to the tokens left."""
-        place = next(
-            (place for place, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)),
-            None,
-        )
-        if place is None:
+        gone = [n for n, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)]
+        if not gone:
             return
+        place = gone[0]
         members = self._rows(outcome)[outcome.units.unit == place]
         is_alone = self.columns.group[members[0]] < 0
         if self.cut is None and is_alone and not allocation.required:
@@ -377,9 +374,7 @@ def _drop_to(
     """Drop units until the rest is within a limit, and note the reason; return the tokens that stay."""
     # Either the section goes as a whole, or the first so many of its units stay.
     if overflow == "drop" or fill == "prefix":
-        number_kept = 0
-        if overflow != "drop":
-            number_kept = units.fitting(limit)
+        number_kept = 0 if overflow == "drop" else units.fitting(limit)
         reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
         return units.sums[number_kept]
 
@@ -397,15 +392,6 @@ def _drop_to(
     for unit in later_units:
         reasons[places[unit]] = FITS
     return units.sums[number_kept] + sum([units.tokens[unit] for unit in later_units])
-
-
-def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:
-    """Tell whether a section that is too large is dropped whole."""
-    over_cap = cap is not None and total > cap
-    wanted = total if cap is None else min(total, cap)
-    return (over_cap and allocation.overflow == "drop") or (
-        wanted > limit and allocation.when_full == "drop"
-    )
 
 
 def _tokens(section: str, value: object) -> int:

@@ -89,6 +89,7 @@ Flags = NDArray[np.bool_]
 KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
 
 
+@dataclass(eq=False)
 class Units:
     """The units that one section chooses from, in order of keeping.
 
@@ -111,18 +112,13 @@ class Units:
     5
     """
 
-    def __init__(
-        self,
-        tokens: list[int],
-        scores: list[float] | None,
-        order: Sequence[int],
-        number: list[int] | None = None,
-    ) -> None:
-        self.tokens = tokens
-        self.scores = scores
-        self.order = order
-        self.number = number
-        self.sums = [*accumulate(tokens, initial=0)]
+    tokens: list[int]
+    scores: list[float] | None
+    order: Sequence[int]
+    number: list[int] | None = None
+
+    def __post_init__(self) -> None:
+        self.sums = [*accumulate(self.tokens, initial=0)]
 
     @cached_property
     def unit(self) -> Ints:
@@ -234,7 +230,6 @@ def _knapsack(units: Units, limit: int) -> list[int]:
     return stays
 
 
-__all__ = ["Flags", "Floats", "Ints", "Items", "Units"]
 Number = TypeVar("Number", int, float)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from warnings import warn
 
+import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -15,7 +16,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import POOL, block
 from budgetkit.budget.quoting import brief, printable, quoted
 from budgetkit.budget.validation import OUTPUT, unknown_section
-from budgetkit.plan.advice import Replan, Why, explain, misspelt, warnings_of
+from budgetkit.plan.advice import misspelt, warnings_of
 from budgetkit.plan.decisions import (
     NO_DECISIONS,
     OVER_CAP,
@@ -28,15 +29,11 @@ from budgetkit.plan.decisions import (
     losses_of,
 )
 from budgetkit.plan.items import Item
+from budgetkit.plan.reasons import Replan, Why, explain
 
 
-def remainder(
-    budget: Budget,
-    columns: Mapping[str, Mapping[str, Any]],
-    least: Callable[[Any, Any], Any] = min,
-    most: Callable[[Any, Any], Any] = max,
-) -> Any:
-    """Return the tokens left for the budget's remainder.
+def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the tokens left for the budget's remainder, of one plan or of many in arrays.
 
     Examples
     --------
@@ -46,7 +43,7 @@ def remainder(
     >>> sections = [Allocation("system", required=True), Allocation("history", floor=400)]
     >>> system = {"demand": 900, "limit": 900, "granted": 900}
     >>> history = {"demand": 600, "limit": 400, "granted": 400}
-    >>> remainder(Budget(1_000, (), sections, remainder="history"), {"system": system, "history": history})
+    >>> int(remainder(Budget(1_000, (), sections, remainder="history"), {"system": system, "history": history}))
     100
     """
     remainder_section = budget.remainder
@@ -55,17 +52,16 @@ def remainder(
             f"The budget has no remainder. Pass remainder= to Budget, one of: {quoted(budget.sections)}."
         )
     held_tokens = budget.held
-    floors = budget.floors
     sections = [allocation.section for allocation in budget.asked]
     place = sections.index(remainder_section)
     room: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
     for section in sections[:place]:
-        room = room - most(columns[section]["granted"] - held_tokens.get(section, 0), 0)
+        room = room - np.maximum(columns[section]["granted"] - held_tokens.get(section, 0), 0)
     for section in sections[place + 1 :]:
-        room = room - least(floors[section], columns[section]["demand"])
-    left = least(columns[remainder_section]["limit"], room)
+        room = room - np.minimum(budget.floors[section], columns[section]["demand"])
+    left = np.minimum(columns[remainder_section]["limit"], room)
     if budget.deficit == "clamp":
-        return most(left, 0)
+        return np.maximum(left, 0)
     return left
 
 
@@ -150,12 +146,7 @@ class Plan:
         ValueError
             If the budget names no remainder.
         """
-        columns = {
-            g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted}
-            for g in self.grants
-        }
-        tokens: int = remainder(self.budget, columns)
-        return tokens
+        return int(remainder(self.budget, {g.section: vars(g) for g in self.grants}))
 
     @property
     def is_constrained(self) -> bool:

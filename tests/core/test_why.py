@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.plan.advice import nearest_value
+from budgetkit.plan.reasons import nearest_value
 from tests.conftest import examples
 
 BUDGET = bk.Budget(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.sessions.comparing import ReplaySetup
 from budgetkit.lab.sessions.sentences import finding, in_short, notices
+from budgetkit.lab.sessions.setup import ReplaySetup
 
 
 def session(prompts: list[int], model: str = "claude-sonnet-4-5") -> bk.Session:

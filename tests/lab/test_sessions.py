@@ -26,9 +26,9 @@ from budgetkit.lab.sessions.comparing import (
     RECORDED,
     USUAL,
     comparison,
-    setup_of,
 )
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check
+from budgetkit.lab.sessions.setup import setup_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
@@ -461,7 +461,7 @@ def test_claude_code_stops_where_its_prompt_fills_again_and_again(made_up: bk.Se
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
     made_up: bk.Session,
 ) -> None:
-    from budgetkit.lab.sessions.turning import by_price_and_window
+    from budgetkit.lab.sessions.comparing import by_price_and_window
 
     rule = bk.policies.ClearResults(keep_uses=10)
     table = by_price_and_window(

@@ -11,8 +11,13 @@ import pytest
 import budgetkit as bk
 from budgetkit import ConversationExplorer
 from budgetkit.lab.sessions.causes import used_later
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, USUAL, comparison, setup_of
-from budgetkit.lab.sessions.turning import by_price_and_window
+from budgetkit.lab.sessions.comparing import (
+    AS_IT_WAS,
+    USUAL,
+    by_price_and_window,
+    comparison,
+)
+from budgetkit.lab.sessions.setup import setup_of
 from budgetkit.message import Message
 from budgetkit.trace import Trace
 from tests.lab.test_folds import fold, opened, parts, rows, tell

@@ -8,7 +8,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.lab.deciding import Condition, at_least, bill_at_most, cut_at_most, solve_models
-from budgetkit.plan.advice import settled_window
+from budgetkit.plan.reasons import settled_window
 from tests.lab.test_deciding import BUDGET, conversations, turns
 
 

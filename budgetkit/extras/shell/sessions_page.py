@@ -23,9 +23,10 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import figure, listed
 from budgetkit.lab.explorers.report import Lead, page, replay_requests
 from budgetkit.lab.explorers.view import sendable
-from budgetkit.lab.sessions.comparing import Comparison, comparison, setup_of
+from budgetkit.lab.sessions.comparing import Comparison, comparison
 from budgetkit.lab.sessions.sentences import MARKS, in_short, notices, replay_check
 from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.setup import setup_of
 
 Data = dict[str, Any]
 

@@ -5,7 +5,7 @@
 Where more of a line can only help, or only harm, the size is found by halving. Where sizes are shares, or a section
 is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
 
-Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.advice.settled_window`), so
+Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.reasons.settled_window`), so
 that "no window will do" is said only where it is so.
 """
 
@@ -43,7 +43,7 @@ from budgetkit.lab.deciding.conditions import (
     plan_demands,
 )
 from budgetkit.models import resolve
-from budgetkit.plan.advice import nearest_value, settled_window
+from budgetkit.plan.reasons import nearest_value, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Demands = Mapping[str, int] | pd.DataFrame | Trace | str | PathLike[str] | Iterable[Any]

@@ -122,7 +122,7 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit"
 def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
     """Return the demand, limit and grant of the remainder, row by row."""
     if budget.remainder is not None:
-        left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
+        left: Ints = remainder(with_undeclared(budget, columns), columns)
         return columns[budget.remainder] | {"limit": left}
     demand = sum((c["demand"] for c in columns.values()), np.zeros(1, "int64"))
     granted = sum((c["granted"] for c in columns.values()), np.zeros(1, "int64"))

@@ -1,4 +1,4 @@
-"""Dollar costs of the same messages under other systems' rules.
+"""Dollar costs of the same messages under other systems' rules, and where the order of rules turns.
 
 Each cost is a range.
 
@@ -6,45 +6,40 @@ This is no forecast: under another rule the agent would have seen less and acted
 requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
 was used later had to be read again.
 
-Of a recorded session the requests, their models and answers, the sizes of messages and the misses that no rule causes
-are those of the record; what a rule breaks comes on top. The session as it was held is replayed, too, which says how
-far such a replay is from the bill.
+    cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
+
+A rule that shortens every prompt wins where nothing is cached, and loses where reading costs a tenth; a rule that acts
+once in a large window hardly matters. Which is cheapest therefore depends on two numbers that differ from model to
+model: what a cached token costs, and how large the window is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
-from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count
-from budgetkit.counters import counter as counter_named
 from budgetkit.inputs import policies_of
-from budgetkit.lab.replay import Prices, Replay, prices_of
-from budgetkit.lab.replay.cost import known_prices
-from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.lab.replay.replaying import replay
-from budgetkit.lab.sessions.causes import COMPACTION, used_later
-from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of
+from budgetkit.lab.replay import Prices, Replay
+from budgetkit.lab.replay.cost import Price
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.sessions.causes import used_later
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
-from budgetkit.models import model
-from budgetkit.models.limits import catalogue_of
-from budgetkit.plan import Ints
-from budgetkit.pruning import NEVER, OldestFirst, Policy
-from budgetkit.pruning.policies import Compact, System, Trigger
-from budgetkit.requests import Framing
-from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
+from budgetkit.lab.sessions.setup import (
+    UNLIMITED,
+    ReplaySetup,
+    RuleOutcome,
+    setup_of,
+    with_compaction,
+)
+from budgetkit.message import Data
+from budgetkit.pruning import OldestFirst, Policy
+from budgetkit.pruning.policies import System, Trigger
+from budgetkit.trace import Trace, ints
 
 Systems = Iterable[str | Policy] | Mapping[str, str | Policy]
 #: The eight systems that are compared when none is named.
@@ -61,34 +56,8 @@ USUAL = (
 #: What is billed where nothing is pruned.
 AS_IT_WAS = "nothing leaves"
 RECORDED = "as recorded"
-#: The text that stands for instructions and tools that the log does not hold.
-UNLOGGED = "(instructions and tools that the log does not hold)"
-#: A window in which no rule ever acts.
-UNLIMITED = 1 << 40
-#: The extended window that providers sell beside a model's own, in tokens.
-EXTENDED_WINDOW = 1_000_000
 #: A replay of what was done that is further off the bill, as a share, ranks nothing.
 NEAR_THE_BILL = 0.05
-#: What stands in where nobody knows a model's window, in tokens.
-USUAL_WINDOW = 200_000
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """Count as a counter does, times a number that a session's own growth says.
-
-    Examples
-    --------
-    >>> Scaled(len, 0.25)("Hello world!")
-    3
-    """
-
-    count: Count
-    scale: float = 1.0
-
-    def __call__(self, text: str) -> int:
-        """Return the tokens of a text."""
-        return round(self.count(text) * self.scale)
 
 
 def compare(
@@ -204,373 +173,12 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Record:
-    """The recorded facts about a session's requests, whatever the rule.
-
-    `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
-    those of each request, `answered` its output, `read_as_held` what it read at most where it missed, and `most_read`
-    the same where no rule causes the miss; `after_compaction` is what is read at most after one. `beside` is what
-    requests beside the line cost, in US dollars, such as those on branches that were left.
-    """
-
-    trace: Trace
-    framing: Framing
-    rows: Ints
-    prices: tuple[Prices, ...]
-    answered: Ints
-    read_as_held: Ints
-    most_read: Ints
-    after_compaction: int
-    beside: float
-
-
-@dataclass(frozen=True)
-class RuleOutcome:
-    """One rule's replays, with the shortest and with the longest summaries.
-
-    Both are the same replay if the rule writes none.
-    """
-
-    name: str
-    policy: Policy
-    least: Replay
-    most: Replay
-
-
-@dataclass(frozen=True)
-class ReplaySetup:
-    """A conversation as every rule sees it, without its own compactions.
-
-    It includes the content that the log does not hold.
-
-    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
-    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
-    `acts_at` is where Claude Code compacted it, `disproved` the model's window where a recorded prompt is larger, both
-    in tokens.
-    """
-
-    trace: Trace
-    budget: Budget
-    cache: PromptCache
-    prices: Prices | None
-    count: Count
-    session: Session | None = None
-    places: tuple[int, ...] = ()
-    summary_tokens: tuple[int, int] | None = None
-    framing: Framing | None = None
-    record: Record | None = None
-    acts_at: int | None = None
-    disproved: int = 0
-
-    @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """The messages that later ones use."""
-        return used_later(self.trace)
-
-    def replayed(self, policy: Policy, window: int | None = None) -> Replay:
-        """Send the conversation through one rule, request by request.
-
-        Misses that the record tells, and that no rule causes, happen again.
-        """
-        outcome = self._sent_through(policy, window)
-        record = self.record
-        if record is None:
-            return outcome
-        compacts = np.array(outcome.kept.summaries) > 0
-        after = np.where(compacts, record.after_compaction, UNLIMITED)
-        return _with_misses(outcome, record, np.minimum(record.most_read, after))
-
-    @property
-    def facts(self) -> Record:
-        """The recorded facts; raise ValueError if nothing was recorded."""
-        if self.record is None:
-            raise ValueError(
-                "No usage was recorded in this conversation. Replay it with another policy instead."
-            )
-        return self.record
-
-    def as_held(self) -> Replay:
-        """Replay a recorded session with its own compactions and cache misses.
-
-        Its messages have one more before them, for the content that the log does not hold.
-        """
-        record = self.facts
-        held = replace(self, trace=record.trace, framing=record.framing)
-        outcome = held._sent_through(OldestFirst(), UNLIMITED)
-        leave = outcome.placed.leave
-        gone = np.where(leave < len(outcome.over), leave, NEVER).tolist()
-        kept = replace(outcome.kept, gone=gone)
-        outcome = replace(outcome, kept=kept, budget=self.budget)
-        return _with_misses(outcome, record, record.read_as_held)
-
-    def _sent_through(self, policy: Policy, window: int | None) -> Replay:
-        return replay(
-            self.trace,
-            self.budget,
-            policy,
-            window=window,
-            counter=self.count,
-            roles=section_of,
-            framing=self.framing,
-            section="conversation",
-            by="request" if self.record is None else "usage",
-            cache=self.cache,
-            prices=self.prices,
-        )
-
-    def costs(self, outcome: Replay) -> tuple[float, float]:
-        """Return the cost of a replay, and of its summary calls, in US dollars; NaN if unknown.
-
-        Each request is billed at its own model's prices.
-        """
-        record = self.record
-        if record is None:
-            return float(outcome.cost.sum()), float(outcome.summary_cost.sum())
-        cost = record.beside
-        summary_cost = 0.0
-        for prices in dict.fromkeys(record.prices):
-            rows = np.array([of_request is prices for of_request in record.prices])
-            part = replace(outcome, prices=prices)
-            cost += float(part.cost[rows].sum())
-            summary_cost += float(part.summary_cost[rows].sum())
-        return cost, summary_cost
-
-    def error_of(self, cost: float) -> float:
-        """Return how far a cost is from the session's bill, as a share; NaN if unknown."""
-        billed = float(self.session.cost.sum()) if self.session is not None else 0.0
-        return cost / billed - 1 if billed else float("nan")
-
-    def rule_error(self, row: Data) -> float:
-        """Return how far a rule that acts where the session was compacted is from its bill, as a share.
-
-        Calls for summaries are left out where the log does not hold them. It is NaN where one was asked for by hand,
-        which may be anywhere.
-        """
-        cost = (row["least"] + row["most"]) / 2
-        if self.session is not None:
-            if "manual" in [at.get("trigger") for at in self.session.trace.fields["compactions"]]:
-                return float("nan")
-            if (self.session.compactions()["call"] == NOT_LOGGED).all():
-                cost -= row["summary_cost"]
-        return self.error_of(cost)
-
-    def outcome(self, name: str, policy: Policy, window: int | None = None) -> RuleOutcome:
-        """Replay one rule, at the shortest and at the longest summaries where it writes any."""
-        if not isinstance(policy, System) or not policy.summarises:
-            replay = self.replayed(policy, window)
-            return RuleOutcome(name=name, policy=policy, least=replay, most=replay)
-        short, long = self.summary_tokens or policy.summary_tokens
-        least = most = self.replayed(policy.with_summaries(short), window)
-        if long > short and any(least.kept.summaries):
-            most = self.replayed(policy.with_summaries(long), window)
-        return RuleOutcome(name=name, policy=policy, least=least, most=most)
-
-    def row(self, outcome: RuleOutcome) -> Data:
-        """Return one rule's row of the comparison.
-
-        The upper end of its cost has the longest summaries, and reads the lost messages again.
-        """
-        policy = outcome.policy
-        system = policy if isinstance(policy, System) else None
-        most = outcome.most
-        _, needs, there = needed_there(most, self.pairs)
-        # What no request ever holds, such as a call without a result, was not lost by a rule.
-        lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
-        again = 0.0
-        if self.prices is not None:
-            sent = int(most.placed.tokens[lost].sum())
-            tokens = np.array([[sent], [0], [0], [_CALL * len(lost)]])
-            again = float(self.prices.cost(*tokens)[0])
-        cost, summary_cost = self.costs(most)
-        costs = [self.costs(outcome.least)[0], cost]
-        retention = most.kept
-        totals = most.totals()
-        acts = np.flatnonzero(most.acts)
-        compacts = np.flatnonzero(retention.summaries)
-        left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
-        return {
-            "system": outcome.name,
-            "label": system.label if system else outcome.name,
-            "version": f"{system.version}, {system.date}" if system else "",
-            "least": min(costs),
-            "most": max(costs) + again,
-            "relative": float(totals["relative_cost"]),
-            "compactions": int(np.sum(retention.summaries)),
-            "sent": int(totals["sent"]),
-            "cached": int(totals["cached"]),
-            "left": len(left),
-            "capped": _capped(most),
-            "used_later": len(lost),
-            "first": int(acts[0]) + 1 if len(acts) else 0,
-            "overflows": int(np.count_nonzero(most.over)),
-            "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
-            "stops": _stop(policy, compacts),
-            "call_overflows": int(np.count_nonzero(most.summary_prompts > self.budget.window)),
-            "summary_cost": summary_cost,
-            "assumed": "; ".join(system.assumed) if system else "",
-        }
-
-
-@dataclass(frozen=True)
 class Comparison:
     """A comparison of rules: the table, and the replays by rule."""
 
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
     setup: ReplaySetup
-
-
-def setup_of(
-    source: Trace | Session,
-    window: int | None = None,
-    price: Prices | str | None = None,
-    cache: PromptCache | str | None = None,
-    count: Any = None,
-) -> ReplaySetup:
-    """Prepare a conversation for any rule.
-
-    Parameters
-    ----------
-    source : Trace or Session
-        A conversation.
-    window, price, cache, count
-        The window, prices, cache and counter of :func:`compare`; those of the session when None.
-
-    Returns
-    -------
-    ReplaySetup
-        What every rule is replayed on.
-    """
-    if not isinstance(source, Trace | Session):
-        raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))
-    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
-    is_long = False
-    session = source if isinstance(source, Session) else None
-    trace = source.trace if isinstance(source, Session) else source
-    if session is not None:
-        if price not in (None, session.prices):
-            session = Session(trace, session.counter, price)
-        price = session.prices
-        if cache is not None:
-            raise ValueError(
-                "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
-                "session.trace to replay its messages with another cache."
-            )
-        scaled = replace(scaled, scale=session.counted[1])
-        for_an_hour = int(session.usage["cache_write_1h_tokens"].sum())
-        is_long = 2 * for_an_hour > int(session.usage["cache_write_tokens"].sum())
-    name = source.model
-    prices = prices_of(price)
-    if prices is None and name is not None:
-        prices = known_prices(name, hour=is_long)
-    if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
-        # A cache that is given says what its tokens cost, too.
-        prices = replace(
-            prices,
-            cache_read=prices.input.times(cache.read),
-            cache_write=prices.input.times(cache.write),
-        )
-    # A session may name a model that has ended, or that nobody knows.
-    with catch_warnings(action="ignore"):
-        own_cache = provider_rules(name) if name else IDEAL
-    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
-    if is_long and rules.lifetime is not None:
-        rules = replace(rules, lifetime=3_600.0)
-    own_window, disproved = _windows(trace, name)
-    lines = (Allocation("instructions", required=True), Allocation("conversation"))
-    setup = ReplaySetup(
-        trace=trace,
-        budget=Budget(window or own_window, allocations=lines, undeclared="pool"),
-        cache=rules,
-        prices=prices,
-        count=scaled,
-        session=session,
-        disproved=0 if window else disproved,
-    )
-    if session is not None and len(in_line(session.usage)):
-        acts_at = None if window else own_trigger(trace)
-        return _as_recorded(replace(setup, acts_at=acts_at), session)
-    whole, places = _whole(trace)
-    return replace(setup, trace=whole, places=places)
-
-
-def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
-    """Return the setup with a recorded session's sizes, requests and misses."""
-    measured = measure(session)
-    held = _with_unlogged(session.trace)
-    sizes = np.concatenate(([measured.unlogged], measured.sizes))
-    whole, places = _whole(held)
-    stays = np.array(places) >= 0
-    prices = session.prices_by_request()
-    beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
-    beside = beside[~flags(session.usage["is_summary"])[beside]]
-    lengths = session.compactions()["summary"]
-    lengths = lengths[lengths > 0]
-    own_summaries = None
-    if not lengths.empty:
-        own_summaries = (int(lengths.min()), int(lengths.max()))
-    all_missed, most_read, head = _most_read(session, measured.rows)
-    return replace(
-        setup,
-        trace=whole,
-        # What expired before a request, and what did not, is told by its read.
-        cache=replace(setup.cache, lifetime=None),
-        places=places[1:],
-        summary_tokens=own_summaries,
-        framing=MeasuredFraming(measured=tuple(sizes[stays].tolist())),
-        record=Record(
-            trace=held,
-            framing=MeasuredFraming(measured=tuple(sizes.tolist())),
-            rows=measured.rows,
-            prices=tuple(prices[row] for row in measured.rows.tolist()),
-            read_as_held=all_missed,
-            most_read=most_read,
-            after_compaction=head,
-            answered=ints(session.usage["output_tokens"])[measured.rows],
-            beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
-        ),
-    )
-
-
-def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
-    """Return each request's limits on cache reads after misses.
-
-    One holds for misses of any cause, the other for those that no rule causes.
-
-    The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
-    as its first request does.
-    """
-    read = ints(session.usage["cache_read_tokens"])
-    missed = session.misses()
-    is_compaction = flags(missed["cause"] == COMPACTION)
-    places = ints(missed["request"]) - 1
-    whole = np.full(len(read), UNLIMITED)
-    whole[:1] = read[:1]
-    whole[places] = read[places]
-    # A compaction after a pause that nothing outlives hides that pause.
-    happened = session.happened
-    has_expired = flags(happened["pause"] > happened["life"])[places]
-    most = whole.copy()
-    most[places[is_compaction]] = UNLIMITED
-    most[places[is_compaction & has_expired]] = read[:1]
-    heads = read[places[is_compaction & ~has_expired]]
-    head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
-    return whole[rows], most[rows], head
-
-
-def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
-    """Return the prompt above which a session's program compacted it, in tokens; None where it never did.
-
-    It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
-    kind of a compaction: automatic or by hand.
-    """
-    marks = []
-    usage = usage_frame(trace)
-    for compaction in trace.fields.get("compactions") or ():
-        if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
-            prompts = usage["context_tokens"][usage["message_index"] < compaction["at"]]
-            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:].tolist()]))
-    return min(marks, default=None)
 
 
 def _acting_at(tokens: int | None, policy: Policy) -> Policy:
@@ -585,136 +193,15 @@ def _acting_at(tokens: int | None, policy: Policy) -> Policy:
     return replace(acting, assumed=assumed)
 
 
-def with_compaction(system: System, **changes: Any) -> System:
-    """Return a system whose compactions have other values."""
-    rules = tuple(
-        replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
-    )
-    return replace(system, policies=rules)
-
-
-def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
-    """Return the window that the program's rules go by, and the known one if a recorded prompt exceeds it, else 0.
-
-    It is known from the log (Codex shows a share of the window that its rules go by) or from the model. Where a prompt
-    exceeds it, the session was held in an extended one. A session that was compacted although it never came near a
-    large model's window was held in the usual one.
-    """
-    known = USUAL_WINDOW
-    shown = trace.fields.get("window")
-    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
-    if type(shown) is int:
-        known = catalogue_of("codex", shown)
-    else:
-        with catch_warnings(action="ignore"), suppress(ValueError):
-            known = model(name or "", unknown="raise").window
-        if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
-            known = min(known, USUAL_WINDOW)
-    if largest > known:
-        return max(int(largest), EXTENDED_WINDOW), known
-    return known, 0
-
-
-def _with_unlogged(trace: Trace) -> Trace:
-    """Add a message for the unlogged content before a session's own.
-
-    Compactions and usage move along.
-    """
-    before = Message({"role": "system", "content": UNLOGGED})
-    moved = [
-        {
-            **compaction,
-            "at": compaction["at"] + 1,
-            "first_kept": compaction.get("first_kept", compaction["at"]) + 1,
-            "kept": [slot + 1 for slot in compaction.get("kept") or () if type(slot) is int],
-        }
-        for compaction in trace.fields.get("compactions") or ()
-    ]
-    # An answer that the log begins with has no prompt to replay.
-    usage = [_moved(row, 1) for row in trace.fields.get("usage") or () if row.get("message_index")]
-    fields = {"compactions": moved, "usage": usage}
-    return Trace(trace.id, (before, *trace.messages), fields=fields)
-
-
-def _moved(row: Raw, by: int) -> Raw:
-    """Move the message that a usage record is of."""
-    if row.get("message_index") is None:
-        return row
-    return {**row, "message_index": row["message_index"] + by}
-
-
-def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
-    """Return a conversation without its own compactions, and where each message stands in it.
-
-    A session's own summaries are left out, and their place is -1.
-    """
-    is_summary = summaries_of(trace)
-    places = np.where(is_summary, -1, np.cumsum(~is_summary) - 1)
-    messages = tuple(
-        message
-        for message, left_out in zip(trace.messages, is_summary.tolist(), strict=True)
-        if not left_out
-    )
-    usage = [
-        _moved(row, int(places[row["message_index"]]) - row["message_index"])
-        for row in trace.fields.get("usage") or ()
-        if row.get("message_index") is not None and not is_summary[row["message_index"]]
-    ]
-    whole = Trace(trace.id, messages, trace.tools, fields={"usage": usage})
-    return whole, tuple(places.tolist())
-
-
-def section_of(message: Message) -> str:
-    """Return the section of a message: "instructions" or "conversation".
-
-    The whole conversation is pruned, the steps of the current turn among it.
-    """
-    if message.role in SYSTEM_ROLES:
-        return "instructions"
-    return "conversation"
-
-
-def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
-    """Let requests read no more than the record says; the answers are the recorded ones."""
-    cached = np.minimum(outcome.cached, most)
-    cached[0] = min(int(outcome.sent[0]), int(most[0]))
-    lacking = outcome.cached - cached
-    written = np.where(outcome.written > 0, np.maximum(outcome.written + lacking, 0), 0)
-    return replace(outcome, cached=cached, written=written, output=record.answered)
-
-
-def _stop(policy: Policy, compacts: Ints) -> int:
-    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
-    most = policy.stops_after if isinstance(policy, System) else 0
-    in_a_row = 0
-    for last, request in pairwise(compacts.tolist()):
-        in_a_row = in_a_row + 1 if request - last <= most else 0
-        if 0 < most == in_a_row:
-            return int(request) + 1
-    return 0
-
-
-def _capped(outcome: Replay) -> int:
-    """Count the results that a rule cuts when they arrive; such a rule acts, although nothing ever leaves."""
-    arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
-    return sum(
-        outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals
-    )
-
-
-_CALL = 60  # tokens of the call that reads a lost message again
-
-
 def recorded_row(session: Session) -> Data:
     """Return the row of the session as it was billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone
     pairs = used_later(session.trace)
-    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
-    return dict.fromkeys(
-        ("capped", "first", "overflows", "loops", "stops", "call_overflows"), 0
-    ) | {
+    needs = ints(pairs["needs"])
+    zeros = ("capped", "first", "overflows", "loops", "stops", "call_overflows")
+    return dict.fromkeys(zeros, 0) | {
         "system": RECORDED,
         "label": RECORDED,
         "version": "",
@@ -725,7 +212,99 @@ def recorded_row(session: Session) -> Data:
         "sent": totals["prompt"],
         "cached": totals["read"],
         "left": int(np.count_nonzero(gone < len(gone))),
-        "used_later": len(np.unique(needs[gone[needs] <= later])),
+        "used_later": len(np.unique(needs[gone[needs] <= pairs["message"]])),
         "summary_cost": float("nan"),
         "assumed": "",
     }
+
+
+#: What a cached token costs, as multiples of the input price; 1 is no cache.
+READS = (1.0, 0.5, 0.25, 0.1, 0.05)
+#: Windows of today's models, in tokens.
+WINDOWS = (128_000, 200_000, 272_000, 400_000, 1_000_000)
+_ANSWER = (
+    5.0  # what a written token costs, as a multiple of the input price, where no price is known
+)
+
+
+def by_price_and_window(
+    source: Trace | Session,
+    systems: Systems = USUAL,
+    reads: Iterable[float] = READS,
+    windows: Iterable[int] = WINDOWS,
+    *,
+    counter: Count | str | None = None,
+) -> pd.DataFrame:
+    """Return the cheapest rule by cached-token price and by window.
+
+    It also marks the prices at which another rule becomes the cheapest.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    systems : names, policies, or a mapping to them
+        As in :func:`budgetkit.compare`.
+    reads : iterable of float
+        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
+    windows : iterable of int
+        In tokens.
+    counter : callable or str, optional
+        As in :func:`budgetkit.compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a window, price and rule: window, read, system, acts (whether it did anything), change (against nothing
+        leaving, as a share; a prompt over the window is counted as if it fitted), cheapest (whether no other rule that
+        acts, nor leaving all alone, costs less) and turns (whether another is cheapest here than at the price before).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> rules = {"mask": bk.policies.ClearResults(keep_uses=3)}
+    >>> table = by_price_and_window(bk.load_trace("coding-agent"), rules, [1.0, 0.02], [32_000])
+    >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
+    [[1.0, 'mask'], [0.02, 'nothing leaves']]
+    """
+    setup = setup_of(source, count=counter)
+    base = setup.replayed(OldestFirst(), UNLIMITED)
+    rows: list[Data] = []
+    for window in windows:
+        outcomes = {AS_IT_WAS: base}
+        for name, rule in policies_of(systems).items():
+            outcomes[name] = setup.replayed(rule, window)
+        acts = {name: bool(outcome.acts.any()) for name, outcome in outcomes.items()}
+        before = ""
+        for read in reads:
+            costs = {name: input_cost(outcome, setup, read) for name, outcome in outcomes.items()}
+            acting = [name for name in costs if name == AS_IT_WAS or acts[name]]
+            cheapest = min(acting, key=costs.__getitem__)
+            rows += [
+                {
+                    "window": window,
+                    "read": read,
+                    "system": name,
+                    "acts": acts[name],
+                    "change": cost / costs[AS_IT_WAS] - 1,
+                    "cheapest": name == cheapest,
+                    "turns": name == cheapest and before not in ("", cheapest),
+                }
+                for name, cost in costs.items()
+            ]
+            before = cheapest
+    return pd.DataFrame(rows)
+
+
+def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
+    """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
+    # Where reading costs what input costs there is no cache, and nothing is written to one.
+    write = 1.0 if read >= 1 else setup.cache.write
+    answer = _ANSWER
+    known = setup.prices
+    if known and known.input and known.output and known.input.base:
+        answer = known.output.base / known.input.base
+    # A price is for a million tokens; the answers themselves are no input.
+    fresh, output, cached, written = (Price(1e6 * factor) for factor in (1.0, answer, read, write))
+    prices = Prices("", fresh, output, cached, written)
+    return float(replace(outcome, prices=prices, output=0 * outcome.output).cost.sum())

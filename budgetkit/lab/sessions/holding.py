@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -121,7 +120,10 @@ def measure(session: Session) -> Measured:
             sizes[group] = expected[group]
         lacking = unlogged + sizes[there].sum() + sizes[group].sum() - prompt
         if lacking > 0:
-            _take(sizes, there, float(lacking))
+            # The newest messages give way first.
+            newest = there[::-1]
+            given = np.cumsum(sizes[newest]) - sizes[newest]
+            sizes[newest] -= np.clip(lacking - given, 0, sizes[newest])
         begin = end
     sizes[begin:] = expected[begin:]
     return Measured(unlogged=unlogged, sizes=_whole(sizes), rows=rows)
@@ -137,16 +139,6 @@ def _shared(expected: Floats, tokens: float) -> Floats:
     if total <= 0:
         return np.where(np.arange(len(expected)) == 0, tokens, 0.0)
     return expected * (tokens / total)
-
-
-def _take(sizes: Floats, there: Ints, tokens: float) -> None:
-    """Take tokens from messages, the newest first."""
-    for place in there[::-1].tolist():
-        part = min(tokens, float(sizes[place]))
-        sizes[place] -= part
-        tokens -= part
-        if tokens <= 0:
-            return
 
 
 def _whole(sizes: Floats) -> Ints:
@@ -259,33 +251,28 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     (['Read', 'Bash'], True)
     """
     check_choice("by", by, get_args(By))
+    calls = _calls(session.trace, by)
     sums = held(session)
-    names, parts, calls = _named(session.trace, by)
-    sums["name"] = names
-    sums["part"] = parts
-    rows = sums[sums["name"].notna()]
+    messages = session.trace.messages
+    sums["id"] = [m.tool_call_id if m.role == "tool" else None for m in messages]
+    called = calls.drop_duplicates("id", keep="last").drop(columns="message")
+    rows = sums[sums["id"].notna()].merge(called, on="id")
+    rows["saved"] = rows["cost"]
+    numbers = calls
     if by == "file":
-        is_again = rows.duplicated(["name", "part"])
-        rows = rows[rows.duplicated(["name", "part"], keep=False)]
-        saved = rows["cost"].where(is_again[rows.index], 0.0)
-        calls = Counter(rows["name"])
-    else:
-        saved = rows["cost"]
-    table = rows.assign(saved=saved).groupby("name", sort=False)
-    frame = table.agg(
+        parts = ["name", "part"]
+        rows["saved"] = rows["cost"].where(rows.duplicated(parts), 0.0)
+        rows = numbers = rows[rows.duplicated(parts, keep=False)]
+    frame = rows.groupby("name", sort=False).agg(
         tokens=("tokens", "sum"),
         token_requests=("token_requests", "sum"),
         saved=("saved", lambda s: s.sum(skipna=False)),
     )
-    frame.insert(0, "calls", [calls[str(name)] for name in frame.index])
+    frame.insert(0, "calls", numbers["name"].value_counts())
     if by != "file":
         sizes = _definitions(session, by)
-        frame["definitions"] = pd.array(
-            [sizes.get(str(name)) for name in frame.index], dtype="Int64"
-        )
-        frame["deferred"] = [
-            _deferred(session, size, str(name), by) for name, size in frame["definitions"].items()
-        ]
+        frame["definitions"] = pd.Series(sizes, dtype="Int64")
+        frame["deferred"] = pd.Series(_deferred(session, sizes, calls), dtype="float64")
     order = ["saved", "token_requests"] if frame["saved"].notna().any() else ["token_requests"]
     return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
 
@@ -306,26 +293,21 @@ def agents(session: Session) -> pd.DataFrame:
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     rows = [{"line": "main line", "side_chain": False, **session.totals()}]
-    for agent in session.agents:
-        rows.append({"line": agent.trace.id, "side_chain": True, **agent.totals()})
+    rows += [
+        {"line": agent.trace.id, "side_chain": True, **agent.totals()} for agent in session.agents
+    ]
     return pd.DataFrame(rows)[columns]
 
 
-def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], Counter[str]]:
-    """Return each result's name and file part, and calls by name."""
-    calls: Counter[str] = Counter()
-    of: dict[Hashable, tuple[str, str]] = {}
-    for message in trace.messages:
-        for call in message.tool_calls:
-            name = _name(call.name, call.arguments, by)
-            if name is not None:
-                of[call.id] = (name, _part(call.arguments) if by == "file" else "")
-                calls[name] += 1
-    results = [
-        of.get(message.tool_call_id, (None, "")) if message.role == "tool" else (None, "")
-        for message in trace.messages
+def _calls(trace: Trace, by: By) -> pd.DataFrame:
+    """List the calls of tools, of servers or for files: message, id, name and the part of the file."""
+    rows = [
+        (place, call.id, name, _part(call.arguments) if by == "file" else "")
+        for place, message in enumerate(trace.messages)
+        for call in message.tool_calls
+        if (name := _name(call.name, call.arguments, by)) is not None
     ]
-    return [name for name, _ in results], [part for _, part in results], calls
+    return pd.DataFrame(rows, columns=["message", "id", "name", "part"])
 
 
 def _name(tool: str, arguments: str, by: By) -> str | None:
@@ -373,34 +355,22 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
     count = session.count
     for schema in session.trace.tools or ():
         function = schema.get("function", schema) if isinstance(schema, dict) else {}
-        tool = str(function.get("name", ""))
-        name = tool if by == "tool" else server_of(tool)
+        name = _name(str(function.get("name", "")), "", by)
         if name:
             sizes[name] = sizes.get(name, 0) + round(count(json.dumps(schema)) * session.counted[1])
     return sizes
 
 
-def _first_call(session: Session, name: str, by: By) -> int:
-    """Return the message that first calls a tool, or a server's; the number of messages if none does."""
-    messages = session.trace.messages
-    return next(
-        (
-            place
-            for place, message in enumerate(messages)
-            if any(_name(call.name, call.arguments, by) == name for call in message.tool_calls)
-        ),
-        len(messages),
-    )
-
-
-def _deferred(session: Session, size: Any, name: str, by: By) -> float:
-    """Return a definition's cost before its first call; NaN if unknown."""
-    if pd.isna(size):
-        return float("nan")
+def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> dict[str, float]:
+    """Return the cost of each definition before its first call, by name."""
     places = ints(session.usage["message_index"])
     read_price, _ = session.input_prices
-    before = (places >= 0) & (places < _first_call(session, name, by))
-    return float(np.sum(int(size) * read_price[before]))
+    first = calls.groupby("name")["message"].min()
+    end = len(session.trace.messages)
+    return {
+        name: float(np.sum(size * read_price[(places >= 0) & (places < first.get(name, end))]))
+        for name, size in sizes.items()
+    }
 
 
 def deferral(session: Session) -> dict[str, float]:
@@ -425,13 +395,15 @@ def deferral(session: Session) -> dict[str, float]:
     read_price, _ = session.input_prices
     places = ints(session.usage["message_index"])
     prompts = ints(session.usage["context_tokens"])
-    calls = [_first_call(session, name, "tool") for name in sizes]
-    searches = np.flatnonzero(np.isin(places, calls))
-    cost = float(_SEARCH_TOOL * read_price.sum() + (prompts * read_price)[searches].sum())
+    calls = _calls(session.trace, "tool")
+    of_tools = calls[calls["name"].isin(sizes)].drop_duplicates("name")
+    searches = np.isin(places, of_tools["message"])
     return {
         "tools": len(sizes),
         "tokens": sum(sizes.values()),
-        "searches": len(searches),
-        "saved": sum(_deferred(session, size, name, "tool") for name, size in sizes.items()),
-        "search_cost": cost,
+        "searches": int(searches.sum()),
+        "saved": sum(_deferred(session, sizes, calls).values()),
+        "search_cost": float(
+            _SEARCH_TOOL * read_price.sum() + (prompts * read_price)[searches].sum()
+        ),
     }

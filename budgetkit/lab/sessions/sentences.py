@@ -260,7 +260,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     table : DataFrame
-        Of :func:`budgetkit.lab.sessions.turning.by_price_and_window`.
+        Of :func:`budgetkit.lab.sessions.comparing.by_price_and_window`.
 
     Returns
     -------

@@ -9,12 +9,12 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -141,18 +141,20 @@ class Session:
         """The model that answered most."""
         return next(map(str, self.usage["model"].mode()), None)
 
-    @property
-    def _placed(self) -> Ints:
-        """The requests whose prompt is in the log, by place."""
-        return np.flatnonzero(self.usage["message_index"].notna().to_numpy())
-
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """Counted tokens of each prompt, and the scale to the provider's."""
+        """Counted tokens of each prompt, and the scale to the provider's, from how the prompts grew."""
         placed = readings(self.trace, self.count)
         counted = np.zeros(len(self.usage), "int64")
-        counted[self._placed] = ints(placed["counted"])
-        return counted, _scale(counted[self._placed], ints(placed["billed"]))
+        counted[flags(self.usage["message_index"].notna())] = placed["counted"]
+        grown = np.diff(placed["counted"])
+        paid = np.diff(placed["billed"])
+        usual = (grown > 0) & (paid > 0)
+        usual &= (paid < _MOST_GROWTH * grown + 200) & (paid > _LEAST_GROWTH * grown - 200)
+        if not usual.any():
+            return counted, 1.0
+        scale = paid[usual].sum() / grown[usual].sum()
+        return counted, float(np.clip(scale, _LEAST_GROWTH, _MOST_GROWTH))
 
     @cached_property
     def sizes(self) -> Floats:
@@ -166,7 +168,7 @@ class Session:
         Instructions and tools are among them.
         """
         counted, scale = self.counted
-        first = next(iter(self._placed), 0)
+        first = int(np.argmax(self.usage["message_index"].notna()))
         return int(self.usage["context_tokens"].iloc[first] - round(scale * counted[first]))
 
     @cached_property
@@ -181,13 +183,12 @@ class Session:
     @cached_property
     def _misses(self) -> pd.DataFrame:
         frame = misses(self.trace, self.usage, self.happened)
-        billed = self._billed.iloc[frame["request"] - 1]
+        at = frame["request"] - 1
         # What a compaction took out is not paid for.
-        paid = np.minimum(ints(frame["missed"]), ints(billed["prompt"] - billed["read"]))
+        uncached = self._billed["prompt"] - self._billed["read"]
+        paid = np.minimum(ints(frame["missed"]), ints(uncached[at]))
         read_price, rest_price = self.input_prices
-        frame["cost"] = paid * (rest_price - read_price)[frame["request"] - 1]
-        frame["paid"] = paid
-        return frame
+        return frame.assign(cost=paid * (rest_price - read_price)[at], paid=paid)
 
     def requests(self) -> pd.DataFrame:
         """Return one row for each request: billed numbers, counts and predictions.
@@ -207,19 +208,17 @@ class Session:
         scaled = np.round(counted * scale).astype("int64")
         difference = frame["prompt"] - scaled - self.unlogged
         is_far = difference.abs() > _JUMP * frame["prompt"]
-        frame = frame.assign(
+        missed = self._misses.set_index("request").reindex(frame["request"])
+        return frame.assign(
             counted=scaled,
             unlogged=self.unlogged,
             difference=difference,
             mark=np.where(is_far, "estimated", "derived"),
             foretold=foretold(usage, self.happened),
-            missed=0,
-            cause="",
+            missed=missed["missed"].fillna(0).to_numpy("int64"),
+            cause=missed["cause"].fillna("").to_numpy(),
             cost=self.cost,
         )
-        for name in ("missed", "cause"):
-            frame.loc[self._misses["request"] - 1, name] = self._misses[name].to_numpy()
-        return frame
 
     @cached_property
     def cost(self) -> Floats:
@@ -244,12 +243,13 @@ class Session:
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
-        lacking = {
-            tier
-            for tier, (rate, _) in zip(usage["tier"], self._rates, strict=True)
-            if tier and self.prices is None and "no price of its own" in rate.source
-        }
-        parts += [f"the price of the tier {tier}" for tier in sorted(lacking)]
+        if self.prices is None:
+            lacking = {
+                f"the price of the tier {tier}"
+                for tier, (rate, _) in zip(usage["tier"], self._rates, strict=True)
+                if tier and "no price of its own" in rate.source
+            }
+            parts += sorted(lacking)
         return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
     @cached_property
@@ -332,11 +332,12 @@ class Session:
             the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
         sizes = np.round(self.sizes)
+        missed = self._misses[self._misses["cause"] == COMPACTION].set_index("request")["cost"]
         billed = self._billed.assign(
-            place=ints(self.usage["message_index"]), cost=self.cost, miss_cost=0.0
+            place=ints(self.usage["message_index"]),
+            cost=self.cost,
+            miss_cost=missed.reindex(range(1, len(self.usage) + 1), fill_value=0.0).to_numpy(),
         )
-        missed = self._misses[self._misses["cause"] == COMPACTION]
-        billed.loc[missed["request"] - 1, "miss_cost"] = missed["cost"].to_numpy()
         writes_summary = flags(self.usage["is_summary"])
         own = billed[~writes_summary]
         rows = []
@@ -395,22 +396,20 @@ class Session:
         calls = {
             call.id: call.name for message in self.trace.messages for call in message.tool_calls
         }
-        tokens: dict[str, float] = {UNLOGGED_ROW: float(self.unlogged)}
+        tokens = Counter[str]({UNLOGGED_ROW: self.unlogged})
         for index in np.flatnonzero(self.trace.gone[:place] >= place).tolist():
             message = self.trace.messages[index]
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
                 name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
-            tokens[name] = tokens.get(name, 0) + float(self.sizes[index])
-        sizes = (
-            pd.Series(tokens).round().astype("int64").sort_values(ascending=False, kind="stable")
-        )
-        filled = sizes.rename_axis("what").reset_index(name="tokens")
-        filled.loc[len(filled)] = (DIFFERENCE, prompt - int(filled["tokens"].sum()))
+            tokens[name] += self.sizes[index]
+        rows = [(name, round(float(size))) for name, size in tokens.items()]
+        rows.sort(key=lambda row: -row[1])
+        rows.append((DIFFERENCE, prompt - sum(size for _, size in rows)))
+        filled = pd.DataFrame(rows, columns=["what", "tokens"])
         filled["share"] = filled["tokens"] / max(1, prompt)
-        filled["mark"] = np.where(
-            filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated"
-        )
+        is_derived = filled["what"].isin([UNLOGGED_ROW, DIFFERENCE])
+        filled["mark"] = np.where(is_derived, "derived", "estimated")
         return filled
 
     def totals(self) -> Data:
@@ -513,13 +512,14 @@ class Session:
         usage = self.usage.assign(time=self.usage["time"].dt.floor("30min"))
         known: dict[Prices, Prices] = {}
         rates = {}
-        keys: list[Any] = [*usage[["model", "time", "tier", "region"]].itertuples(index=False)]
+        keys = [*usage[["model", "time", "tier", "region"]].itertuples(index=False, name=None)]
         for key in dict.fromkeys(keys):
+            name, time, tier, region = key
             short = long = Prices("")
-            if key.model is not None:
-                on = None if pd.isna(key.time) else key.time.to_pydatetime()
+            if name is not None:
+                on = None if pd.isna(time) else time.to_pydatetime()
                 short, long = (
-                    known_prices(key.model, on, hour=hour, tier=key.tier, region=key.region)
+                    known_prices(name, on, hour=hour, tier=tier, region=region)
                     for hour in (False, True)
                 )
             rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
@@ -539,17 +539,6 @@ _KINDS: Mapping[str, str] = {
     "assistant": "answers and calls",
     "system": "instructions in the log",
 }
-
-
-def _scale(counted: Ints, billed: Ints) -> float:
-    """Return how many of the provider's tokens one token counted here makes, from how the prompts grew."""
-    grown = np.diff(counted)
-    paid = np.diff(billed)
-    usual = (grown > 0) & (paid > 0)
-    usual &= (paid < _MOST_GROWTH * grown + 200) & (paid > _LEAST_GROWTH * grown - 200)
-    if not usual.any():
-        return 1.0
-    return float(np.clip(paid[usual].sum() / grown[usual].sum(), _LEAST_GROWTH, _MOST_GROWTH))
 
 
 def outlined_sessions(path: Path) -> Iterator[Session]:

@@ -25,20 +25,18 @@ from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import LIFE
-from budgetkit.lab.sessions.comparing import (
-    RECORDED,
-    UNLIMITED,
-    Record,
-    ReplaySetup,
-    is_near,
-    own_trigger,
-    recorded_row,
-    setup_of,
-    with_compaction,
-)
+from budgetkit.lab.sessions.comparing import RECORDED, is_near, recorded_row
 from budgetkit.lab.sessions.holding import MeasuredFraming
 from budgetkit.lab.sessions.sentences import largest_error
 from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.setup import (
+    UNLIMITED,
+    Record,
+    ReplaySetup,
+    own_trigger,
+    setup_of,
+    with_compaction,
+)
 from budgetkit.message import Data
 from budgetkit.plan import Floats
 from budgetkit.pruning import policy_of

@@ -24,7 +24,7 @@ from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
 from budgetkit.plan import Plan, allocate, fit
-from budgetkit.plan.advice import Mend
+from budgetkit.plan.reasons import Mend
 from budgetkit.requests import framing_for
 
 LONGEST = 90  # characters of a message

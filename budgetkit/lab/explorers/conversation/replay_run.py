@@ -35,9 +35,14 @@ from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.replay.outlook import first_cut, pace_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison, setup_of
+from budgetkit.lab.sessions.comparing import (
+    USUAL,
+    Comparison,
+    by_price_and_window,
+    comparison,
+)
 from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.turning import by_price_and_window
+from budgetkit.lab.sessions.setup import setup_of
 from budgetkit.message import Data
 from budgetkit.plan import Ints
 from budgetkit.pruning import NEVER, Policy

@@ -13,7 +13,7 @@ from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.folds import Content, button, choice, figure_part, listed, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison
 from budgetkit.lab.sessions.sentences import (
     MARKS,
     cost_text,
@@ -22,6 +22,7 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
+from budgetkit.lab.sessions.setup import RuleOutcome
 from budgetkit.message import Data
 
 _MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first

@@ -7,9 +7,9 @@ fill has the picture's ink.
 
 from __future__ import annotations
 
-import math
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
@@ -52,7 +52,7 @@ _ANSWER = 18
 _LEGEND = 22
 
 
-def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str:
+def svg(spec: Spec, title: str, heading: bool = True) -> str:
     """Return a figure as SVG.
 
     Parameters
@@ -61,8 +61,6 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
         ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
     title : str
         What the figure asks: its heading, and its name for those who cannot see it.
-    width : int, default 640
-        In pixels.
     heading : bool, default True
         Whether the title stands above it.
 
@@ -87,43 +85,45 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     above = _TITLE * heading + _ANSWER * bool(answer)
     top = meta.get("top", 12) + above
     height = layout["height"] + above
-    plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
-    inside = [
-        label(text(title), 4, 18, font_size=15, font_weight=600) if heading else "",
-        label(answer, 4, 36) if answer else "",
-    ]
-    inside += [
-        *_axes(plot, box),
-        *_shapes(plot, box, "below"),
-        *_data(spec, plot),
-        *_shapes(plot, box, "above"),
-    ]
-    inside += [*_notes(plot, box, width), *_legend(entries, height)]
+    plot, box = _plot(spec, top, height - _LEGEND * bool(entries))
+    inside = []
+    if heading:
+        inside.append(label(text(title), 4, 18, font_size=15, font_weight=600))
+    if answer:
+        inside.append(label(answer, 4, 36))
+    inside += _axes(plot, box)
+    inside += _shapes(plot, box, "below")
+    inside += _data(spec, plot)
+    inside += _shapes(plot, box, "above")
+    inside += _notes(plot, box)
+    inside += _legend(entries, height)
     if any(plot.hatch in mark for mark in inside):
-        inside.append(_hatch(plot.hatch))
+        look = {"stroke": "#ffffff", "stroke_opacity": 0.75, "stroke_width": 2}
+        lines = tag("path", d="M-2 2l4-4M0 8l8-8M6 10l4-4", **look)
+        size = {"width": 8, "height": 8, "patternUnits": "userSpaceOnUse"}
+        inside.append(tag("defs", tag("pattern", lines, id=plot.hatch, **size)))
     if lost:
-        inside.append(
-            label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end")
-        )
-    named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
-    size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
-    look = {"font_size": 12, "fill": INK}
-    if plot.x.log or plot.x.names:
-        along = None
-    else:
+        words = f"{lost:,} values are not known and not drawn"
+        inside.append(label(words, WIDTH - 4, height - 7, "end"))
+    along = None
+    if not (plot.x.log or plot.x.names):
         along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
-    return tag(
-        "svg",
-        *inside,
-        xmlns="http://www.w3.org/2000/svg",
-        **size,
-        **look,
-        **named,
-        **{"data-along": along},
-    )
+    picture = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "viewBox": f"0 0 {WIDTH} {height}",
+        "width": WIDTH,
+        "height": height,
+        "font_size": 12,
+        "fill": INK,
+        "role": "img",
+        "aria-label": title,
+        "font_family": "system-ui, sans-serif",
+        "data-along": along,
+    }
+    return tag("svg", *inside, **picture)
 
 
-def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, Box]:
+def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
     """Return where the data stand: margins make room for the numbers beside the axes."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
@@ -132,36 +132,34 @@ def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, Box]
     is_titled = [bool(axis.get("title", {}).get("text")) for axis in (x_axis, y_axis)]
     has_texts = x_axis.get("visible", True) and x_axis.get("showticklabels", True)
     low = bottom - margin["b"] - 18 * has_texts - 17 * is_titled[0]
-    marks = layout.get("shapes", []), layout.get("annotations", [])
-    values = _values(spec, "y") + [mark[key] for mark, key in _own(marks, "y")]
-    is_lying = any(trace["type"] == "bar" for trace in spec["data"])
+    traces = spec["data"]
+    values = _values(spec, "y")
+    is_lying = any(trace["type"] == "bar" for trace in traces)
     values += [
         at + side for at in values if is_lying and not isinstance(at, str) for side in (-0.5, 0.5)
     ]
-    y = scale_of(y_axis, values, low, top, from_zero=_is_filled(spec), room=0 if is_lying else ROOM)
+    is_filled = any("stackgroup" in trace or trace.get("fill") == "tozeroy" for trace in traces)
+    y = scale_of(y_axis, values, low, top, from_zero=is_filled, room=0 if is_lying else ROOM)
+    texts = []
     if y_axis.get("showticklabels", True):
         texts = [name for _, name in ticks(y_axis, y)]
-    else:
-        texts = []
     left = margin["l"] + max([0.0, *map(width_of, texts)]) + 6 * bool(texts) + 18 * is_titled[1]
-    right = width - max(margin["r"], 16)
-    across = _values(spec, "x") + [mark[key] for mark, key in _own(marks, "x")]
-    x_axis = _with_room(layout, right - left)
-    has_points = any("markers" in trace.get("mode", "markers") for trace in spec["data"])
-    x = scale_of(x_axis, across, left, right, from_zero=is_lying, room=ROOM * has_points)
+    right = WIDTH - max(margin["r"], 16)
+
+    # The axis along bars has room for the texts beside them.
+    meta = layout.get("meta", {})
+    if meta.get("beside"):
+        inside = right - left
+        room = min(inside * 0.6, meta["beside"] * LETTER + 12)
+        start = x_axis["range"][0]
+        end = start + (meta["reach"] - start) * inside / (inside - room)
+        x_axis = {**x_axis, "range": [start, end]}
+    has_points = any("markers" in trace.get("mode", "markers") for trace in traces)
+    x = scale_of(
+        x_axis, _values(spec, "x"), left, right, from_zero=is_lying, room=ROOM * has_points
+    )
     hatch = f"bk-hatch-{crc32(repr(spec).encode('utf-8', 'replace')):x}"
     return Plot(x, y, {**layout, "xaxis": x_axis}, hatch), (left, top, right, low)
-
-
-def _with_room(layout: Spec, inside: float) -> Spec:
-    """Return the axis along the bars, with room for the texts beside them."""
-    meta = layout.get("meta", {})
-    axis = layout["xaxis"]
-    if not meta.get("beside"):
-        return dict(axis)
-    texts = min(inside * 0.6, meta["beside"] * LETTER + 12)
-    low = axis["range"][0]
-    return {**axis, "range": [low, low + (meta["reach"] - low) * inside / (inside - texts)]}
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
@@ -181,21 +179,10 @@ def _values(spec: Spec, name: str) -> list[Any]:
         if name == "y" and "error_y" in trace:
             ends = zip(trace["y"], trace["error_y"]["array"], strict=True)
             found += [y + (up or 0) for y, up in ends if y is not None]
-    return [*found, *sums.values()]
-
-
-def _own(marks: tuple[list[Spec], list[Spec]], name: str) -> Iterator[tuple[Spec, str]]:
-    """Yield the ends of the lines placed by an axis's own numbers.
-
-    The axis must reach them too.
-    """
-    for shape in marks[0]:
+    for shape in spec["layout"].get("shapes", []):
         if shape.get(f"{name}ref", name) == name:
-            yield from ((shape, f"{name}{end}") for end in (0, 1))
-
-
-def _is_filled(spec: Spec) -> bool:
-    return any("stackgroup" in trace or trace.get("fill") == "tozeroy" for trace in spec["data"])
+            found += [shape[f"{name}0"], shape[f"{name}1"]]
+    return [*found, *sums.values()]
 
 
 def _axes(plot: Plot, box: Box) -> Iterator[str]:
@@ -209,27 +196,20 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
         if axis.get("showgrid", True) and marks:
             yield _lines([at for at, _ in marks], is_x, box)
         for at, name in marks:
-            if axis.get("showticklabels", True):
-                yield (
-                    label(name, at, low + 15, "middle")
-                    if is_x
-                    else label(name, left - 6, at + 4, "end")
-                )
-        if title:
-            at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
-            turned = {} if is_x else {"transform": f"rotate(-90 12 {at_y:.1f})"}
-            yield label(title, at_x, at_y, "middle", **turned)
-        is_seen = (
-            axis.get("visible", True)
-            and axis.get("zeroline", True)
-            and not scale.log
-            and "ticktext" not in axis
-        )
-        if (
-            is_seen
-            and not scale.names
-            and min(scale.low, scale.high) < 0 < max(scale.low, scale.high)
-        ):
+            if not axis.get("showticklabels", True):
+                break
+            if is_x:
+                yield label(name, at, low + 15, "middle")
+            else:
+                yield label(name, left - 6, at + 4, "end")
+        if title and is_x:
+            yield label(title, (left + right) / 2, low + 32, "middle")
+        elif title:
+            middle = (top + low) / 2
+            yield label(title, 12, middle, "middle", transform=f"rotate(-90 12 {middle:.1f})")
+        is_seen = axis.get("visible", True) and axis.get("zeroline", True)
+        is_named = scale.log or scale.names or "ticktext" in axis
+        if is_seen and not is_named and scale.low * scale.high < 0:
             yield _lines([scale.placed(0)], is_x, box, stroke_width=1.6)
 
 
@@ -274,31 +254,21 @@ def _shapes(plot: Plot, box: Box, layer: str) -> Iterator[str]:
         yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
 
 
-def _notes(plot: Plot, box: Box, width: int) -> Iterator[str]:
+def _notes(plot: Plot, box: Box) -> Iterator[str]:
     left, top, right, low = box
     for note in plot.layout.get("annotations", []):
         x = _placed(note, "x", plot.x, left, right)
         y = _placed(note, "y", plot.y, low, top)
         if note.get("showarrow"):
+            start = {"x1": x, "y1": y}
+            x += note.get("ax", 0)
+            y += note.get("ay", 0)
             if note.get("axref") == "x":
-                to_x = plot.x.placed(note["ax"])
-            else:
-                to_x = x + note.get("ax", 0)
+                x = plot.x.placed(note["ax"])
             if note.get("ayref") == "y":
-                to_y = plot.y.placed(note["ay"])
-            else:
-                to_y = y + note.get("ay", 0)
-            yield tag(
-                "line",
-                x1=x,
-                y1=y,
-                x2=to_x,
-                y2=to_y,
-                class_="grid",
-                stroke=note.get("arrowcolor", INK),
-            )
-            x = to_x
-            y = to_y
+                y = plot.y.placed(note["ay"])
+            look = {"class_": "grid", "stroke": note.get("arrowcolor", INK)}
+            yield tag("line", **start, x2=x, y2=y, **look)
         x = x + note.get("xshift", 0)
         y = y - note.get("yshift", 0)
         words = note["text"]
@@ -309,23 +279,18 @@ def _notes(plot: Plot, box: Box, width: int) -> Iterator[str]:
         up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(
             note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2
         )
-        yield label(words, min(max(x, 2), max(2, width - wide - 2)), y + up)
+        yield label(words, min(max(x, 2), max(2, WIDTH - wide - 2)), y + up)
 
 
 def _entries(spec: Spec) -> list[tuple[str, str]]:
-    shown = [trace for trace in spec["data"] if trace.get("showlegend", True) and "name" in trace]
-    return [(trace["name"], _colour(trace)) for trace in shown]
-
-
-def _colour(trace: Spec) -> str:
-    drawn_colour = (
-        trace.get("fillcolor")
-        or trace.get("line", {}).get("color")
-        or trace.get("marker", {}).get("color")
-    )
-    if isinstance(drawn_colour, str):
-        return drawn_colour
-    return INK
+    """List the names of the legend with their colours."""
+    entries = []
+    for trace in spec["data"]:
+        of_line, of_marks = (trace.get(mark, {}).get("color") for mark in ("line", "marker"))
+        colour = trace.get("fillcolor") or of_line or of_marks
+        if trace.get("showlegend", True) and "name" in trace:
+            entries.append((trace["name"], colour if isinstance(colour, str) else INK))
+    return entries
 
 
 def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
@@ -334,19 +299,6 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
         yield tag("rect", x=x, y=height - 16, width=12, height=10, rx=2, fill=colour)
         yield label(name, x + 17, height - 7)
         x += width_of(name) + 34
-
-
-def _hatch(name: str) -> str:
-    lines = tag(
-        "path",
-        d="M-2 2l4-4M0 8l8-8M6 10l4-4",
-        stroke="#ffffff",
-        stroke_opacity=0.75,
-        stroke_width=2,
-    )
-    return tag(
-        "defs", tag("pattern", lines, id=name, width=8, height=8, patternUnits="userSpaceOnUse")
-    )
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
@@ -358,9 +310,9 @@ def known(spec: Spec) -> tuple[Spec, int]:
     """
     if not _WRITTEN.search(repr(spec)):
         return spec, 0
-    lost: list[Any] = []
-    without_gaps = _without(spec, lost)
-    layout = without_gaps["layout"]
+    lost: list[str] = []
+    spec = json.loads(json.dumps(spec, default=_plain), parse_constant=lost.append)
+    layout = spec["layout"]
     for name in ("shapes", "annotations"):
         layout[name] = [
             entry
@@ -370,28 +322,19 @@ def known(spec: Spec) -> tuple[Spec, int]:
     for axis in (layout["xaxis"], layout["yaxis"]):
         if None in axis.get("range", ()):
             del axis["range"]
-    return {**without_gaps, "data": [*map(_drawable, without_gaps["data"])]}, len(lost)
+    for trace in spec["data"]:
+        if trace["type"] == "box":
+            known_places = [place for place, y in enumerate(trace["y"]) if y is not None]
+            for side in ("x", "y"):
+                trace[side] = [trace[side][place] for place in known_places]
+        elif "stackgroup" in trace:  # what stands on it goes on from what was reached
+            trace["y"] = [y or 0 for y in trace["y"]]
+        elif isinstance(trace.get("base"), list):
+            sizes = zip(trace["x"], trace["base"], strict=True)
+            trace["x"] = [None if base is None else size for size, base in sizes]
+    return spec, len(lost)
 
 
-def _without(value: Any, lost: list[Any]) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        lost.append(value)
-        return None
-    if isinstance(value, Mapping):
-        return {key: _without(entry, lost) for key, entry in value.items()}
-    if not isinstance(value, list | tuple):
-        return value
-    return [_without(entry, lost) for entry in value]
-
-
-def _drawable(trace: Spec) -> Spec:
-    """Drop or replace a trace's missing values, as its mark requires."""
-    if trace["type"] == "box":
-        pairs = [(x, y) for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
-        trace["x"], trace["y"] = [x for x, _ in pairs], [y for _, y in pairs]
-    elif "stackgroup" in trace:  # what stands on it goes on from what was reached
-        trace["y"] = [y or 0 for y in trace["y"]]
-    elif isinstance(trace.get("base"), list):
-        sizes = zip(trace["x"], trace["base"], strict=True)
-        trace["x"] = [None if base is None else size for size, base in sizes]
-    return trace
+def _plain(value: Any) -> Any:
+    """Return a number or an array of numpy's as JSON has it."""
+    return value.tolist()

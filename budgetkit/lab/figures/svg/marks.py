@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cmath import phase
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from budgetkit.lab.figures.svg.scales import INK, Scale, label, number, plain_te
 
 Spec = dict[str, Any]
 Point = tuple[float, float]
-Corner = tuple[float, float, float]  # of a cell: where it stands, and the number there
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 # corners of what is no circle, from its middle
 _SYMBOLS = {
@@ -45,43 +45,32 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
         if size is None:
             continue
-        if is_stacked:
-            begins = plot.reached.get(at, 0)
-        else:
-            begins = _each(trace.get("base"), i) or 0
+        begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
+        middle = plot.y.at(at)
         height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
-        place = {
-            "x": low,
-            "y": plot.y.at(at) - height / 2,
-            "width": max(high - low, 0),
-            "height": height,
-        }
+        place = {"x": low, "y": middle - height / 2, "width": high - low, "height": height}
         marker = trace.get("marker", {})
         edge = marker.get("line", {})
-        stroke = {
+        look = {
+            "fill": _each(marker.get("color"), i) or INK,
             "stroke": _each(edge.get("color"), i),
             "stroke_width": _each(edge.get("width"), i),
         }
-        yield tag(
-            "rect",
-            *_tip(_each(trace.get("hovertext"), i)),
-            **place,
-            fill=_each(marker.get("color"), i) or INK,
-            **stroke,
-        )
+        yield tag("rect", *_tip(_each(trace.get("hovertext"), i)), **place, **look)
         if _each(marker.get("pattern", {}).get("shape"), i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
-        if words := _each(trace.get("text"), i):
-            yield _beside(trace, words, low, high, plot.y.at(at), size < 0)
-
-
-def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_left: bool) -> str:
-    if trace.get("textposition") == "inside":
-        ink = trace.get("textfont", {}).get("color", INK)
-        return label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink)
-    return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else None)
+        words = _each(trace.get("text"), i)
+        if not words:
+            continue
+        if trace.get("textposition") == "inside":
+            ink = trace.get("textfont", {}).get("color", INK)
+            yield label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink)
+        elif size < 0:
+            yield label(words, low - 5, middle + 4, "end")
+        else:
+            yield label(words, high + 5, middle + 4)
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -89,14 +78,15 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
     runs = [_stepped(run, line) for run in _runs(trace, plot)]
+    outline = runs[0]
+    fill = trace.get("fill")
     if "stackgroup" in trace:
-        yield _area(trace, [*runs[0], *_floor(trace, plot)])
-    elif trace.get("fill") == "toself":
-        yield _area(trace, runs[0])
-    elif trace.get("fill") == "tozeroy" and runs:
-        yield _area(
-            trace, [*runs[0], (runs[0][-1][0], plot.y.placed(0)), (runs[0][0][0], plot.y.placed(0))]
-        )
+        outline = [*outline, *_floor(trace, plot)]
+    elif fill == "tozeroy":
+        zero = plot.y.placed(0)
+        outline = [*outline, (outline[-1][0], zero), (outline[0][0], zero)]
+    if "stackgroup" in trace or fill in ("toself", "tozeroy"):
+        yield tag("path", d=way(thinned(outline), True), fill=trace.get("fillcolor", INK))
     stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 2)}
     if "lines" in mode and stroke["stroke_width"] and any(len(run) > 1 for run in runs):
         path = "".join(way(thinned(run)) for run in runs)
@@ -142,12 +132,8 @@ def _floor(trace: Spec, plot: Plot) -> list[Point]:
 def _stepped(run: list[Point], line: Spec) -> list[Point]:
     if line.get("shape") != "hv" or not run:
         return run
-    steps = [
-        point
-        for (_, y), (x, after) in zip(run, run[1:], strict=False)
-        for point in ((x, y), (x, after))
-    ]
-    return [run[0], *steps]
+    steps = (((x, y), (x, after)) for (_, y), (x, after) in pairwise(run))
+    return [run[0], *chain.from_iterable(steps)]
 
 
 def thinned(run: list[Point]) -> list[Point]:
@@ -191,26 +177,16 @@ def way(run: Sequence[Point], closed: bool = False) -> str:
     return path.replace(" -", "-") + "z" * closed
 
 
-def _area(trace: Spec, outline: list[Point]) -> str:
-    return tag("path", d=way(thinned(outline), True), fill=trace.get("fillcolor", INK))
-
-
 def _spreads(trace: Spec, plot: Plot) -> str:
     spread = trace["error_y"]
-    ways = []
     columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
-    for x, y, up, down in zip(*columns, strict=True):
-        if None not in (x, y, up, down):
-            ways.append(
-                way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
-            )
-    return tag(
-        "path",
-        d="".join(ways),
-        fill="none",
-        stroke=trace.get("line", {}).get("color", INK),
-        stroke_width=1.5,
-    )
+    ways = [
+        way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
+        for x, y, up, down in zip(*columns, strict=True)
+        if None not in (x, y, up, down)
+    ]
+    colour = trace.get("line", {}).get("color", INK)
+    return tag("path", d="".join(ways), fill="none", stroke=colour, stroke_width=1.5)
 
 
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -259,27 +235,13 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         for i, value in enumerate(values):
             spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)
             points += f"M{number(x + spread)} {number(plot.y.at(value))}h0"
-        yield tag(
-            "path",
-            d=points,
-            stroke=colour,
-            stroke_opacity=0.45,
-            stroke_width=4,
-            stroke_linecap="round",
-        )
-        edges = {
-            "x": x - wide * 0.4,
-            "y": min(low, high),
-            "width": wide * 0.8,
-            "height": abs(high - low),
-        }
+        look = {"stroke_opacity": 0.45, "stroke_width": 4, "stroke_linecap": "round"}
+        yield tag("path", d=points, stroke=colour, **look)
+        left = x - wide * 0.4
+        edges = {"x": left, "y": min(low, high), "width": wide * 0.8, "height": abs(high - low)}
         yield tag("rect", **edges, fill=colour, fill_opacity=0.25, stroke=colour, stroke_width=1.5)
-        yield tag(
-            "path",
-            d=way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]),
-            stroke=colour,
-            stroke_width=2,
-        )
+        median = way([(left, middle), (x + wide * 0.4, middle)])
+        yield tag("path", d=median, stroke=colour, stroke_width=2)
 
 
 def _each(value: Any, i: int) -> Any:
@@ -291,7 +253,7 @@ def _each(value: Any, i: int) -> Any:
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw a cell for each number, those of one colour as one path, which keeps the picture small."""
-    cells: dict[str, str] = {}
+    cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))
     high = max(values)
@@ -305,8 +267,7 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
             colour = between(trace["colorscale"], share)
             wide = number(abs(x1 - x0) + 0.3)
             corner = f"M{number(min(x0, x1))} {number(min(y0, y1))}"
-            cell = f"{corner}h{wide}v{number(abs(y1 - y0) + 0.3)}h-{wide}z"
-            cells[colour] = cells.get(colour, "") + cell
+            cells[colour] += f"{corner}h{wide}v{number(abs(y1 - y0) + 0.3)}h-{wide}z"
     for colour, path in cells.items():
         yield tag("path", d=path, fill=colour)
 
@@ -314,36 +275,26 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw the line where the numbers pass a bound, cell by cell."""
     bound = trace["contours"]["start"]
-    xs = trace["x"]
-    ys = trace["y"]
-    ways = []
-    for j in range(len(ys) - 1):
-        for i in range(len(xs) - 1):
-            around = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
-            if any(trace["z"][b][a] is None for a, b in around):
+    rows = [
+        [(plot.x.at(x), plot.y.at(y), z) for x, z in zip(trace["x"], row, strict=True)]
+        for y, row in zip(trace["y"], trace["z"], strict=True)
+    ]
+    path = ""
+    for below, above in pairwise(rows):
+        for (one, two), (four, three) in zip(pairwise(below), pairwise(above), strict=True):
+            corners = (one, two, three, four, one)
+            if any(z is None for _, _, z in corners):
                 continue
-            corners = [
-                (plot.x.at(xs[a]), plot.y.at(ys[b]), float(trace["z"][b][a])) for a, b in around
-            ]
-            met = [_passed(one, other, bound) for one, other in pairwise([*corners, corners[0]])]
-            points = [point for point in met if point is not None]
-            ways += [way(points[k : k + 2]) for k in range(0, len(points) - 1, 2)]
+            # Where an edge of the cell passes the bound.
+            points = []
+            for (x, y, z), (to_x, to_y, to_z) in pairwise(corners):
+                if (z < bound) != (to_z < bound):
+                    share = (bound - z) / (to_z - z)
+                    points.append((x + share * (to_x - x), y + share * (to_y - y)))
+            path += "".join(way(points[k : k + 2]) for k in range(0, len(points), 2))
     line = trace["line"]
-    yield tag(
-        "path",
-        d="".join(ways) or "M0 0",
-        fill="none",
-        stroke=line["color"],
-        stroke_width=line["width"],
-    )
-
-
-def _passed(one: Corner, other: Corner, bound: float) -> Point | None:
-    """Return where an edge of a cell passes the bound."""
-    if (one[2] < bound) == (other[2] < bound):
-        return None
-    share = (bound - one[2]) / (other[2] - one[2])
-    return one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1])
+    look = {"fill": "none", "stroke": line["color"], "stroke_width": line["width"]}
+    yield tag("path", d=path or "M0 0", **look)
 
 
 def _edges(middles: list[float]) -> list[float]:
@@ -362,16 +313,10 @@ def between(scale: list[list[Any]], share: float) -> str:
     """
     for (low, before), (high, after) in pairwise(scale):
         if share <= high:
-            if not (str(before).startswith("#") and str(after).startswith("#")):
+            if before[0] != "#" or after[0] != "#":
                 return str(before if share <= low else after)
             part = (share - low) / (high - low)
-            mixed = [
-                _channel(before, k) + part * (_channel(after, k) - _channel(before, k))
-                for k in (1, 3, 5)
-            ]
-            return f"rgb({','.join(str(round(value)) for value in mixed)})"
+            channels = zip(bytes.fromhex(before[1:]), bytes.fromhex(after[1:]), strict=True)
+            mixed = (str(round(one + part * (other - one))) for one, other in channels)
+            return f"rgb({','.join(mixed)})"
     return str(scale[-1][1])
-
-
-def _channel(colour: str, at: int) -> int:
-    return int(colour[at : at + 2], 16)

@@ -1,0 +1,529 @@
+"""ReplaySetup: a conversation as every rule sees it, with what a recorded session says of its requests.
+
+Of a recorded session the requests, their models and answers, the sizes of messages and the misses that no rule causes
+are those of the record; what a rule breaks comes on top. The session as it was held is replayed, too, which says how
+far such a replay is from the bill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress, pairwise
+from typing import Any
+from warnings import catch_warnings
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.errors import wrong_type
+from budgetkit.counters import Count
+from budgetkit.counters import counter as counter_named
+from budgetkit.lab.replay import Prices, Replay, prices_of
+from budgetkit.lab.replay.cost import known_prices
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
+from budgetkit.lab.replay.replaying import replay
+from budgetkit.lab.sessions.causes import COMPACTION, used_later
+from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of
+from budgetkit.lab.sessions.session import NOT_LOGGED, Session
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message
+from budgetkit.models import model
+from budgetkit.models.limits import catalogue_of
+from budgetkit.plan import Ints
+from budgetkit.pruning import NEVER, OldestFirst, Policy
+from budgetkit.pruning.policies import Compact, System
+from budgetkit.requests import Framing
+from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
+
+#: The text that stands for instructions and tools that the log does not hold.
+UNLOGGED = "(instructions and tools that the log does not hold)"
+#: A window in which no rule ever acts.
+UNLIMITED = 1 << 40
+#: The extended window that providers sell beside a model's own, in tokens.
+EXTENDED_WINDOW = 1_000_000
+#: What stands in where nobody knows a model's window, in tokens.
+USUAL_WINDOW = 200_000
+_CALL = 60  # tokens of the call that reads a lost message again
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Count as a counter does, times a number that a session's own growth says.
+
+    Examples
+    --------
+    >>> Scaled(len, 0.25)("Hello world!")
+    3
+    """
+
+    count: Count
+    scale: float = 1.0
+
+    def __call__(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return round(self.count(text) * self.scale)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The recorded facts about a session's requests, whatever the rule.
+
+    `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
+    those of each request, `answered` its output, `read_as_held` what it read at most where it missed, and `most_read`
+    the same where no rule causes the miss; `after_compaction` is what is read at most after one. `beside` is what
+    requests beside the line cost, in US dollars, such as those on branches that were left.
+    """
+
+    trace: Trace
+    framing: Framing
+    rows: Ints
+    prices: tuple[Prices, ...]
+    answered: Ints
+    read_as_held: Ints
+    most_read: Ints
+    after_compaction: int
+    beside: float
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """One rule's replays, with the shortest and with the longest summaries.
+
+    Both are the same replay if the rule writes none.
+    """
+
+    name: str
+    least: Replay
+    most: Replay
+
+
+@dataclass(frozen=True)
+class ReplaySetup:
+    """A conversation as every rule sees it, without its own compactions.
+
+    It includes the content that the log does not hold.
+
+    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
+    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
+    `acts_at` is where Claude Code compacted it, `disproved` the model's window where a recorded prompt is larger, both
+    in tokens.
+    """
+
+    trace: Trace
+    budget: Budget
+    cache: PromptCache
+    prices: Prices | None
+    count: Count
+    session: Session | None = None
+    places: tuple[int, ...] = ()
+    summary_tokens: tuple[int, int] | None = None
+    framing: Framing | None = None
+    record: Record | None = None
+    acts_at: int | None = None
+    disproved: int = 0
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The messages that later ones use."""
+        return used_later(self.trace)
+
+    def replayed(self, policy: Policy, window: int | None = None) -> Replay:
+        """Send the conversation through one rule, request by request.
+
+        Misses that the record tells, and that no rule causes, happen again.
+        """
+        outcome = self._sent_through(policy, window)
+        record = self.record
+        if record is None:
+            return outcome
+        compacts = np.array(outcome.kept.summaries) > 0
+        after = np.where(compacts, record.after_compaction, UNLIMITED)
+        return _with_misses(outcome, record, np.minimum(record.most_read, after))
+
+    @property
+    def facts(self) -> Record:
+        """The recorded facts; raise ValueError if nothing was recorded."""
+        if self.record is None:
+            raise ValueError(
+                "No usage was recorded in this conversation. Replay it with another policy instead."
+            )
+        return self.record
+
+    def as_held(self) -> Replay:
+        """Replay a recorded session with its own compactions and cache misses.
+
+        Its messages have one more before them, for the content that the log does not hold.
+        """
+        record = self.facts
+        held = replace(self, trace=record.trace, framing=record.framing)
+        outcome = held._sent_through(OldestFirst(), UNLIMITED)
+        leave = outcome.placed.leave
+        gone = np.where(leave < len(outcome.over), leave, NEVER).tolist()
+        kept = replace(outcome.kept, gone=gone)
+        outcome = replace(outcome, kept=kept, budget=self.budget)
+        return _with_misses(outcome, record, record.read_as_held)
+
+    def _sent_through(self, policy: Policy, window: int | None) -> Replay:
+        return replay(
+            self.trace,
+            self.budget,
+            policy,
+            window=window,
+            counter=self.count,
+            roles=section_of,
+            framing=self.framing,
+            section="conversation",
+            by="request" if self.record is None else "usage",
+            cache=self.cache,
+            prices=self.prices,
+        )
+
+    def costs(self, outcome: Replay) -> tuple[float, float]:
+        """Return the cost of a replay, and of its summary calls, in US dollars; NaN if unknown.
+
+        Each request is billed at its own model's prices.
+        """
+        record = self.record
+        if record is None:
+            return float(outcome.cost.sum()), float(outcome.summary_cost.sum())
+        sums = np.array([record.beside, 0.0])
+        for prices in dict.fromkeys(record.prices):
+            rows = np.array([of_request is prices for of_request in record.prices])
+            part = replace(outcome, prices=prices)
+            sums += part.cost[rows].sum(), part.summary_cost[rows].sum()
+        return float(sums[0]), float(sums[1])
+
+    def error_of(self, cost: float) -> float:
+        """Return how far a cost is from the session's bill, as a share; NaN if unknown."""
+        billed = float(self.session.cost.sum()) if self.session is not None else 0.0
+        return cost / billed - 1 if billed else float("nan")
+
+    def rule_error(self, row: Data) -> float:
+        """Return how far a rule that acts where the session was compacted is from its bill, as a share.
+
+        Calls for summaries are left out where the log does not hold them. It is NaN where one was asked for by hand,
+        which may be anywhere.
+        """
+        cost = (row["least"] + row["most"]) / 2
+        if self.session is not None:
+            if "manual" in [at.get("trigger") for at in self.session.trace.fields["compactions"]]:
+                return float("nan")
+            if (self.session.compactions()["call"] == NOT_LOGGED).all():
+                cost -= row["summary_cost"]
+        return self.error_of(cost)
+
+    def outcome(self, name: str, policy: Policy, window: int | None = None) -> RuleOutcome:
+        """Replay one rule, at the shortest and at the longest summaries where it writes any."""
+        if not isinstance(policy, System) or not policy.summarises:
+            replay = self.replayed(policy, window)
+            return RuleOutcome(name=name, least=replay, most=replay)
+        short, long = self.summary_tokens or policy.summary_tokens
+        least = most = self.replayed(policy.with_summaries(short), window)
+        if long > short and any(least.kept.summaries):
+            most = self.replayed(policy.with_summaries(long), window)
+        return RuleOutcome(name=name, least=least, most=most)
+
+    def row(self, outcome: RuleOutcome) -> Data:
+        """Return one rule's row of the comparison.
+
+        The upper end of its cost has the longest summaries, and reads the lost messages again.
+        """
+        most = outcome.most
+        system = most.policy if isinstance(most.policy, System) else None
+        _, needs, there = needed_there(most, self.pairs)
+        # What no request ever holds, such as a call without a result, was not lost by a rule.
+        lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
+        again = 0.0
+        if self.prices is not None:
+            sent = int(most.placed.tokens[lost].sum())
+            tokens = np.array([[sent], [0], [0], [_CALL * len(lost)]])
+            again = float(self.prices.cost(*tokens)[0])
+        cost, summary_cost = self.costs(most)
+        costs = [self.costs(outcome.least)[0], cost]
+        retention = most.kept
+        totals = most.totals()
+        acts = np.flatnonzero(most.acts)
+        compacts = np.flatnonzero(retention.summaries)
+        left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
+        return {
+            "system": outcome.name,
+            "label": system.label if system else outcome.name,
+            "version": f"{system.version}, {system.date}" if system else "",
+            "least": min(costs),
+            "most": max(costs) + again,
+            "relative": float(totals["relative_cost"]),
+            "compactions": int(np.sum(retention.summaries)),
+            "sent": int(totals["sent"]),
+            "cached": int(totals["cached"]),
+            "left": len(left),
+            "capped": _capped(most),
+            "used_later": len(lost),
+            "first": int(acts[0]) + 1 if len(acts) else 0,
+            "overflows": int(np.count_nonzero(most.over)),
+            "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
+            "stops": _stop(system.stops_after, compacts) if system else 0,
+            "call_overflows": int(np.count_nonzero(most.summary_prompts > self.budget.window)),
+            "summary_cost": summary_cost,
+            "assumed": "; ".join(system.assumed) if system else "",
+        }
+
+
+def setup_of(
+    source: Trace | Session,
+    window: int | None = None,
+    price: Prices | str | None = None,
+    cache: PromptCache | str | None = None,
+    count: Any = None,
+) -> ReplaySetup:
+    """Prepare a conversation for any rule.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    window, price, cache, count
+        The window, prices, cache and counter of :func:`compare`; those of the session when None.
+
+    Returns
+    -------
+    ReplaySetup
+        What every rule is replayed on.
+    """
+    if not isinstance(source, Trace | Session):
+        raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))
+    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
+    is_long = False
+    session = source if isinstance(source, Session) else None
+    trace = source.trace if isinstance(source, Session) else source
+    if session is not None:
+        if price not in (None, session.prices):
+            session = Session(trace, session.counter, price)
+        price = session.prices
+        if cache is not None:
+            raise ValueError(
+                "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
+                "session.trace to replay its messages with another cache."
+            )
+        scaled = replace(scaled, scale=session.counted[1])
+        for_an_hour = int(session.usage["cache_write_1h_tokens"].sum())
+        is_long = 2 * for_an_hour > int(session.usage["cache_write_tokens"].sum())
+    name = source.model
+    prices = prices_of(price)
+    if prices is None and name is not None:
+        prices = known_prices(name, hour=is_long)
+    if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
+        # A cache that is given says what its tokens cost, too.
+        prices = replace(
+            prices,
+            cache_read=prices.input.times(cache.read),
+            cache_write=prices.input.times(cache.write),
+        )
+    # A session may name a model that has ended, or that nobody knows.
+    with catch_warnings(action="ignore"):
+        own_cache = provider_rules(name) if name else IDEAL
+    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
+    if is_long and rules.lifetime is not None:
+        rules = replace(rules, lifetime=3_600.0)
+    own_window, disproved = _windows(trace, name)
+    lines = (Allocation("instructions", required=True), Allocation("conversation"))
+    setup = ReplaySetup(
+        trace=trace,
+        budget=Budget(window or own_window, allocations=lines, undeclared="pool"),
+        cache=rules,
+        prices=prices,
+        count=scaled,
+        session=session,
+        disproved=0 if window else disproved,
+    )
+    if session is not None and len(in_line(session.usage)):
+        acts_at = None if window else own_trigger(trace)
+        return _as_recorded(replace(setup, acts_at=acts_at), session)
+    whole, places = _whole(trace)
+    return replace(setup, trace=whole, places=places)
+
+
+def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
+    """Return the setup with a recorded session's sizes, requests and misses."""
+    measured = measure(session)
+    held = _with_unlogged(session.trace)
+    sizes = np.concatenate(([measured.unlogged], measured.sizes))
+    whole, places = _whole(held)
+    stays = np.array(places) >= 0
+    prices = session.prices_by_request()
+    beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
+    beside = beside[~flags(session.usage["is_summary"])[beside]]
+    lengths = session.compactions()["summary"]
+    lengths = lengths[lengths > 0].tolist()
+    own_summaries = (min(lengths), max(lengths)) if lengths else None
+    all_missed, most_read, head = _most_read(session, measured.rows)
+    return replace(
+        setup,
+        trace=whole,
+        # What expired before a request, and what did not, is told by its read.
+        cache=replace(setup.cache, lifetime=None),
+        places=places[1:],
+        summary_tokens=own_summaries,
+        framing=MeasuredFraming(measured=tuple(sizes[stays].tolist())),
+        record=Record(
+            trace=held,
+            framing=MeasuredFraming(measured=tuple(sizes.tolist())),
+            rows=measured.rows,
+            prices=tuple(prices[row] for row in measured.rows.tolist()),
+            read_as_held=all_missed,
+            most_read=most_read,
+            after_compaction=head,
+            answered=ints(session.usage["output_tokens"])[measured.rows],
+            beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
+        ),
+    )
+
+
+def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
+    """Return each request's limits on cache reads after misses.
+
+    One holds for misses of any cause, the other for those that no rule causes.
+
+    The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
+    as its first request does.
+    """
+    read = ints(session.usage["cache_read_tokens"])
+    missed = session.misses()
+    is_compaction = flags(missed["cause"] == COMPACTION)
+    places = ints(missed["request"]) - 1
+    whole = np.full(len(read), UNLIMITED)
+    whole[:1] = read[:1]
+    whole[places] = read[places]
+    # A compaction after a pause that nothing outlives hides that pause.
+    happened = session.happened
+    has_expired = flags(happened["pause"] > happened["life"])[places]
+    most = whole.copy()
+    most[places[is_compaction]] = UNLIMITED
+    most[places[is_compaction & has_expired]] = read[:1]
+    heads = read[places[is_compaction & ~has_expired]]
+    head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
+    return whole[rows], most[rows], head
+
+
+def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
+    """Return the prompt above which a session's program compacted it, in tokens; None where it never did.
+
+    It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
+    kind of a compaction: automatic or by hand.
+    """
+    marks = []
+    usage = usage_frame(trace)
+    for compaction in trace.fields.get("compactions") or ():
+        if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
+            prompts = usage["context_tokens"][usage["message_index"] < compaction["at"]]
+            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:].tolist()]))
+    return min(marks, default=None)
+
+
+def with_compaction(system: System, **changes: Any) -> System:
+    """Return a system whose compactions have other values."""
+    rules = tuple(
+        replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
+    )
+    return replace(system, policies=rules)
+
+
+def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
+    """Return the window that the program's rules go by, and the known one if a recorded prompt exceeds it, else 0.
+
+    It is known from the log (Codex shows a share of the window that its rules go by) or from the model. Where a prompt
+    exceeds it, the session was held in an extended one. A session that was compacted although it never came near a
+    large model's window was held in the usual one.
+    """
+    known = USUAL_WINDOW
+    shown = trace.fields.get("window")
+    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
+    if type(shown) is int:
+        known = catalogue_of("codex", shown)
+    else:
+        with catch_warnings(action="ignore"), suppress(ValueError):
+            known = model(name or "", unknown="raise").window
+        if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
+            known = min(known, USUAL_WINDOW)
+    if largest > known:
+        return max(int(largest), EXTENDED_WINDOW), known
+    return known, 0
+
+
+def _with_unlogged(trace: Trace) -> Trace:
+    """Add a message for the unlogged content before a session's own.
+
+    Compactions and usage move along.
+    """
+    before = Message({"role": "system", "content": UNLOGGED})
+    moved = [
+        {
+            **compaction,
+            "at": compaction["at"] + 1,
+            "first_kept": compaction.get("first_kept", compaction["at"]) + 1,
+            "kept": [slot + 1 for slot in compaction.get("kept") or () if type(slot) is int],
+        }
+        for compaction in trace.fields.get("compactions") or ()
+    ]
+    # An answer that the log begins with has no prompt to replay.
+    usage = [
+        {**row, "message_index": row["message_index"] + 1}
+        for row in trace.fields.get("usage") or ()
+        if row.get("message_index")
+    ]
+    fields = {"compactions": moved, "usage": usage}
+    return Trace(trace.id, (before, *trace.messages), fields=fields)
+
+
+def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
+    """Return a conversation without its own compactions, and where each message stands in it.
+
+    A session's own summaries are left out, and their place is -1.
+    """
+    is_summary = summaries_of(trace)
+    places = np.where(is_summary, -1, np.cumsum(~is_summary) - 1).tolist()
+    messages = tuple(compress(trace.messages, ~is_summary))
+    usage = [
+        {**row, "message_index": places[row["message_index"]]}
+        for row in trace.fields.get("usage") or ()
+        if row.get("message_index") is not None and not is_summary[row["message_index"]]
+    ]
+    return Trace(trace.id, messages, trace.tools, fields={"usage": usage}), tuple(places)
+
+
+def section_of(message: Message) -> str:
+    """Return the section of a message: "instructions" or "conversation".
+
+    The whole conversation is pruned, the steps of the current turn among it.
+    """
+    return "instructions" if message.role in SYSTEM_ROLES else "conversation"
+
+
+def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
+    """Let requests read no more than the record says; the answers are the recorded ones."""
+    cached = np.minimum(outcome.cached, most)
+    cached[0] = min(int(outcome.sent[0]), int(most[0]))
+    lacking = outcome.cached - cached
+    written = np.where(outcome.written > 0, np.maximum(outcome.written + lacking, 0), 0)
+    return replace(outcome, cached=cached, written=written, output=record.answered)
+
+
+def _stop(most: int, compacts: Ints) -> int:
+    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
+    in_a_row = 0
+    for last, request in pairwise(compacts.tolist()):
+        in_a_row = in_a_row + 1 if request - last <= most else 0
+        if 0 < most == in_a_row:
+            return int(request) + 1
+    return 0
+
+
+def _capped(outcome: Replay) -> int:
+    """Count the results that a rule cuts when they arrive; such a rule acts, although nothing ever leaves."""
+    arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
+    return sum(
+        outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals
+    )
