@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.amounts import Share, tokens_of
+from budgetkit.budget.amounts import MOST_TOKENS, Share, tokens_of
 from budgetkit.budget.quoting import many, nearest_name, one_line
 from budgetkit.budget.validation import OUTPUT, other_roles
 from budgetkit.plan.allocating import allocate_frame
@@ -56,7 +56,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
         yield overcommitted(budget)
     for loss in lost:
-        yield loss_sentence(loss, budget, plan.grants)
+        yield loss_sentence(loss, plan)
 
     for grant in plan.grants:
         cap = budget.caps[grant.section]
@@ -79,8 +79,10 @@ def two_sentences(problem: str, mend: str) -> str:
     return f"{problem}. {mend[0].upper()}{mend[1:]}."
 
 
-def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
+def loss_sentence(loss: Loss, plan: Plan) -> str:
     """Describe a loss: its size, its reason and a fix."""
+    budget: Budget = plan.budget
+    grants: Sequence[Grant] = plan.grants
     allocation = loss.allocation
     cap = budget.caps[allocation.section] or 0
     rule = None
@@ -105,8 +107,7 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
             mend = f"raise the cap to {loss.demand:,}, or shorten the text"
     elif loss.reason == WINDOW_FULL:
         why = f"the window ({budget.window:,}) has no room for it"
-        larger = f"choose a window larger by {loss.tokens:,}"
-        mend = f"lower a reserve, shorten another section, or {larger}"
+        mend = f"lower a reserve, shorten another section, or choose {_larger_window(loss, plan)}"
     elif loss.reason == POOL_FULL:
         why = f"the shared pool ({budget.shared_pool:,}) is full"
         mend = _idle_caps(budget, grants)
@@ -126,6 +127,21 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     needed = " is required and" if allocation.required else ""
     name = one_line(allocation.section)
     return two_sentences(f"{name}{needed} loses {_amount(loss)}{whole} because {why}", mend)
+
+
+def _larger_window(loss: Loss, plan: Plan) -> str:
+    """Name a window without this loss, by so many tokens only where planning again confirms it."""
+    section = loss.allocation.section
+    more = loss.tokens + max(0, -plan.free)
+    window = plan.budget.window + more
+    if plan.replan is not None and window <= MOST_TOKENS:
+        demands = {grant.section: grant.demand for grant in plan.grants}
+        asked = plan.decisions.columns if len(plan.decisions) else demands
+        budget = replace(plan.budget, deficit="signed").assign(window=window)
+        granted = plan.replan(budget, asked)[section].granted
+        if granted >= plan[section].granted + loss.tokens:
+            return f"a window larger by {more:,}"
+    return "a larger window"
 
 
 def _amount(loss: Loss) -> str:

@@ -276,9 +276,9 @@ class Plan:
 
     def _repr_html_(self) -> str:
         rows = [(g.section, g.demand, g.limit, g.granted, g.cut or "") for g in self.grants]
+        rest = f"{self.free:,} free" if self.free >= 0 else f"{-self.free:,} too many"
         return block(
-            f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, "
-            f"{self.free:,} free",
+            f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, {rest}",
             [
                 *((g.section, g.granted) for g in self.grants),
                 (OUTPUT, self.reserved),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -167,3 +168,29 @@ def test_every_token_that_is_lost_is_told_once(
             and all(a.cap is None or not a.required for a in plan.budget.allocations)
         ):
             assert plan.warnings == ()
+
+
+def test_an_overrun_window_is_to_grow_by_what_the_others_take_too() -> None:
+    """3,000 of system, 500 of output and a floor of 4,000 already take 3,500 more than a window of 4,000."""
+    budget = presets.working_memory(4_000, output=500, history_floor=4_000)
+    plan = bk.allocate(budget, {"system": 3_000, "history": 9_000})
+    assert "choose a window larger by 8,500." in plan.warnings[-1]
+    assert not bk.allocate(budget.assign(window=12_500), {"system": 3_000, "history": 9_000}).losses
+
+
+@given(budgets(), ITEMS, DEMANDS)
+def test_a_window_that_is_named_ends_the_loss(
+    budget: bk.Budget, items: list[bk.Item], demand: dict[str, int]
+) -> None:
+    budget = replace(budget, deficit="signed")
+    for content, planned in ((demand, bk.allocate), (items, bk.fit)):
+        plan = planned(budget, content)
+        for loss in plan.losses:
+            section = loss.allocation.section
+            told = f"{section} loses {loss.tokens:,} "
+            for warning in plan.warnings:
+                named = re.search(r"window larger by ([\d,]+)", warning)
+                if named and warning.startswith(told):
+                    window = budget.window + int(named[1].replace(",", ""))
+                    larger = planned(budget.assign(window=window), content)
+                    assert larger[section].granted >= plan[section].granted + loss.tokens
