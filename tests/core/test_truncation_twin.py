@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from budgetkit.counters import ExactCounter
@@ -88,6 +88,7 @@ def test_no_cut_keeps_more_on_any_kind_of_text(kind: str, keep: Keep) -> None:
     st.sampled_from(["head", "tail"]),
     st.sampled_from(MARKERS),
 )
+@example("a" + MIXED[7] + CLASSES["prose"], 41, "head", "…")
 def test_no_cut_keeps_more_on_mixtures(text: str, limit: int, keep: Keep, marker: str) -> None:
     if EXACT.fresh(text) > limit:
         cut = truncate(text, limit, EXACT, keep, marker=marker)
