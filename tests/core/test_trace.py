@@ -484,7 +484,9 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "broken first line": (
         b'{"role": "user",}\n{"role": "user"}\n',
-        r"bad.jsonl, line 1: broken JSON: Expecting .* 17. Correct the line or leave it out.",
+        # Python 3.13 names the comma before the brace.
+        r"bad.jsonl, line 1: broken JSON: (Expecting .* 17|Illegal trailing comma .* 16). "
+        "Correct the line or leave it out.",
     ),
     "broken document": (
         b'{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}\n',
