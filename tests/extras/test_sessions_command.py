@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pytest
@@ -290,6 +291,35 @@ def test_no_bill_is_kept_where_none_is_wanted(
     monkeypatch.setenv("BUDGETKIT_CACHE", "")
     assert run(["sessions"]) == 0
     assert "$6.24" in capsys.readouterr().out and not (home / ".cache").exists()
+
+
+def test_large_sessions_are_read_in_processes_to_the_same_list(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Warnings are shown once, and a process that cannot be started or is killed leaves its file to be read here."""
+    monkeypatch.setenv("BUDGETKIT_CACHE", "")
+    place = home / ".claude" / "projects" / "-work-shop"
+    for name in ("two", "three"):
+        (place / f"{name}.jsonl").write_bytes((place / "one.jsonl").read_bytes())
+    silent = '{"messages": [{"role": "user", "content": "", "tool_calls": []}]}\n'
+    (place / "silent.jsonl").write_text(silent)
+    assert run(["sessions"]) == 0
+    alone = capsys.readouterr()
+    assert alone.err.startswith("Note: ")
+
+    listing = "budgetkit.lab.sessions.listing"
+    pool = "concurrent.futures.ProcessPoolExecutor"
+    monkeypatch.setattr(f"{listing}._PROCESS_SHARE", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
+    for broken in (None, f"{pool}.__init__", f"{pool}.map"):
+        if broken is not None:
+            monkeypatch.setattr(broken, _raise_broken)
+        assert run(["sessions"]) == 0
+        assert capsys.readouterr() == alone
+
+
+def _raise_broken(*_: object, **__: object) -> None:
+    raise BrokenExecutor
 
 
 @pytest.mark.parametrize("by", ["day", "project", "model", "agent"])

@@ -135,7 +135,8 @@ def list_sessions(
         else:
             show_lines([f"No sessions found in {looked}. Name another folder with --folder."])
         return SHIPPED
-    rows = rows_of(files, bills_of(files, _show_unread if sys.stderr.isatty() else None))
+    progress = _show_unread if sys.stderr.isatty() else None
+    rows = rows_of(files, bills_of(files, progress, in_processes=True))
     for row in rows:
         row |= {"changed": str(row["changed"]), "agent": row["program"]}
         row["day"] = row["changed"][:10]

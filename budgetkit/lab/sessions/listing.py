@@ -15,6 +15,7 @@ import json
 import os
 import stat
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_BILLS = 50_000
+_PROCESS_SHARE = 10_000_000  # bytes of sessions for which a process of their own is worth its start
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,9 @@ def _stored(database: SessionFile) -> list[SessionFile]:
 
 
 def bills_of(
-    files: list[SessionFile], progress: Callable[[int], None] | None = None
+    files: list[SessionFile],
+    progress: Callable[[int], None] | None = None,
+    in_processes: bool = False,
 ) -> list[dict[str, Any]]:
     """Return the sums of each session; those that have changed since the last run are read and kept.
 
@@ -249,6 +253,8 @@ def bills_of(
         Of :func:`find`.
     progress : callable, optional
         Called with the number of files still to be read, before each of them and in the end.
+    in_processes : bool, default False
+        Whether many sessions may be read in several processes, as only a program of its own can start them.
 
     Returns
     -------
@@ -272,11 +278,12 @@ def bills_of(
                 kept = {key: row for key, row in content["bills"].items() if {*row} == {*BILLED}}
     keys = [file.key for file in files]
     unread = [file for file, key in zip(files, keys, strict=True) if key not in kept]
+    coming = _read_in_processes(unread) if in_processes else (bill(file.path) for file in unread)
     try:
         for number, file in enumerate(unread):
             if progress is not None:
                 progress(len(unread) - number)
-            kept[file.key] = bill(file.path)
+            kept[file.key] = next(coming)
     finally:
         if progress is not None:
             progress(0)
@@ -290,6 +297,39 @@ def bills_of(
                 content = {"by": _written_by(), "bills": newest}
                 write_whole(path, json.dumps(content).encode())
     return [kept[key] for key in keys]
+
+
+def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
+    """Read the sums of sessions in order, in a process for each core where they are large."""
+    from concurrent import futures  # a list whose bills are kept needs no processes
+    from multiprocessing import get_context
+    from signal import SIG_IGN, SIGINT, signal
+
+    paths = [file.path for file in files]
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    workers = min(cores, len(files), sum(file.size for file in files) // _PROCESS_SHARE)
+    done = 0
+    if workers > 1:
+        # Where processes cannot be started, or one is killed, the rest is read here.
+        with suppress(ImportError, OSError, NotImplementedError, futures.BrokenExecutor):
+            context = get_context("fork" if sys.platform == "linux" else "spawn")
+            pool = futures.ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN))
+            try:
+                for totals, notes in pool.map(_bill_with_warnings, paths):
+                    for note in notes:
+                        warnings.warn(note, stacklevel=2)
+                    done += 1
+                    yield totals
+            finally:
+                pool.shutdown(cancel_futures=True)
+    yield from map(bill, paths[done:])
+
+
+def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]]:
+    """Read a session's sums; return its warnings too, which another process has to show."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        totals = bill(path)
+    return totals, [warning.message for warning in caught]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:

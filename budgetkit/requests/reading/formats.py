@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -28,6 +28,8 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
+    if type(value) is dict and path.isidentifier():  # one key, as mostly
+        return value.get(path)
     for steps in _steps(path):
         at = _walk(value, steps, unpack)
         if at is not None:
@@ -55,25 +57,30 @@ def holds(value: Any, condition: str) -> bool:
     return True
 
 
-def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
+def _is_one_of(at: Any, choices: re.Pattern[str]) -> bool:
     for candidate in at if isinstance(at, list) else [at]:
         if isinstance(candidate, bool):
             candidate = json.dumps(candidate)
-        if isinstance(candidate, str) and any(fnmatchcase(candidate, c) for c in choices):
+        if isinstance(candidate, str) and choices.match(candidate):
             return True
     return False
 
 
 @lru_cache(maxsize=1024)
-def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], ...]:
+def _clauses(condition: str) -> tuple[tuple[str, re.Pattern[str] | None, bool], ...]:
     clauses = condition.split(" & ")
     parted = [
         (*clause.removeprefix("!").partition("="), not clause.startswith("!")) for clause in clauses
     ]
     return tuple(
-        (path, tuple(choices.split(",")) if is_one else None, wanted)
+        (path, _one_of(choices.split(",")) if is_one else None, wanted)
         for path, is_one, choices, wanted in parted
     )
+
+
+def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """Compile shell patterns into one."""
+    return re.compile("|".join(map(translate, patterns)))
 
 
 @lru_cache(maxsize=1024)
@@ -237,6 +244,12 @@ def record_rows() -> tuple[Format, ...]:
     return tuple(row for row in formats() if row.of)
 
 
+@lru_cache(maxsize=1024)
+def record_rows_with(keys: frozenset[str]) -> tuple[Format, ...]:
+    """List the rows that a message with these keys may meet."""
+    return tuple(row for row in record_rows() if _first_keys(row.of) <= keys)
+
+
 def row_of(value: Raw) -> Format | None:
     """Return the first row that describes a document."""
     return _first_row(value, "needs")
@@ -319,7 +332,7 @@ def usage_of(
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
     unknown = without_empty(
-        unknown=[path for path in _filled_fields(raw, ()) if not _known_fields().match(path)]
+        unknown=[path for path in _filled_fields(raw, ()) if not _is_known(path)]
     )
     paths = _paths_in(frozenset(map(str, raw)))
     count = {meaning: _count(raw, where) for meaning, where in paths.items()}
@@ -364,7 +377,7 @@ def usage_of(
     usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
     served = {}
     for name, places in format_table("served").items():
-        words = [value_at(raw, path) for path in paths[name].split("|")]
+        words = [value_at(raw, path) for path in paths[name]]
         if not any(isinstance(word, str) for word in words):
             words = [value_at(around, places, unpack=True)]
         served[name] = next(filter(None, map(_priced_apart, words)), "")
@@ -376,7 +389,7 @@ def usage_of(
     # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
     # advisor, another model with prices of its own, which is named as a tool that costs money.
     paid_tools = sum(_counts(raw, paths["paid"]))
-    for request in value_at(raw, paths["requests"]) or ():
+    for request in value_at(raw, "|".join(paths["requests"])) or ():
         kind = request.get("type") if isinstance(request, Mapping) else None
         paid_tools += kind == "advisor_message"
         if kind == "compaction":
@@ -401,21 +414,21 @@ def seconds(stamp: Any) -> float:
 
 
 @cache
-def _paths() -> Mapping[str, str]:
-    """Return the joined paths of each meaning, from all rows of the table."""
+def _paths() -> Mapping[str, tuple[str, ...]]:
+    """Return the paths of each meaning, from all rows of the table."""
     rows = format_table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
-        meaning: "|".join(row[meaning].strip() for row in rows if meaning in row)
+        meaning: tuple("|".join(row[meaning].strip() for row in rows if meaning in row).split("|"))
         for meaning in meanings
     }
 
 
 @lru_cache(maxsize=256)
-def _paths_in(names: frozenset[str]) -> Mapping[str, str]:
+def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
     """Keep the paths of each meaning that begin with a field of the record."""
     return {
-        meaning: "|".join(path for path in where.split("|") if path.partition(".")[0] in names)
+        meaning: tuple(path for path in where if path.partition(".")[0] in names)
         for meaning, where in _paths().items()
     }
 
@@ -423,8 +436,12 @@ def _paths_in(names: frozenset[str]) -> Mapping[str, str]:
 @cache
 def _known_fields() -> re.Pattern[str]:
     """Return a pattern for the path of any field in the table."""
-    paths = "|".join(_paths().values())
-    return re.compile("|".join(map(translate, paths.split("|"))))
+    return _one_of(path for paths in _paths().values() for path in paths)
+
+
+@lru_cache(maxsize=1024)
+def _is_known(path: str) -> bool:
+    return _known_fields().match(path) is not None
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
@@ -445,18 +462,18 @@ def _priced_apart(word: Any) -> str:
     return "" if word in _USUAL else word
 
 
-def _counts(raw: Raw, paths: str) -> Iterator[int]:
+def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
     """Give the whole numbers at some paths, or below them."""
-    for path in paths.split("|"):
+    for path in paths:
         values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
             if type(value) is int:
                 yield check_tokens(f"{path} of a provider's usage", value)
 
 
-def _count(raw: Raw, paths: str) -> int | None:
+def _count(raw: Raw, paths: Iterable[str]) -> int | None:
     """Return the first whole number that stands at one of several paths."""
-    for path in paths.split("|"):
+    for path in paths:
         value = value_at(raw, path)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
