@@ -24,7 +24,7 @@ from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay import Prices, prices_of
-from budgetkit.lab.replay.cost import known_prices
+from budgetkit.lab.replay.cost import NO_PRICE, known_prices
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
@@ -245,11 +245,16 @@ class Session:
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
         lacking = {
-            tier
+            f"the price of the tier {tier}"
             for tier, (rate, _) in zip(usage["tier"], self._rates, strict=True)
-            if tier and self.prices is None and "no price of its own" in rate.source
+            if tier and self.prices is None and f"; {tier} {NO_PRICE}" in rate.source
         }
-        parts += [f"the price of the tier {tier}" for tier in sorted(lacking)]
+        neighbours = {
+            f"the own price of {brief(model)}"
+            for model, (rate, _) in zip(usage["model"], self._rates, strict=True)
+            if self.prices is None and f"; {brief(model)} {NO_PRICE}" in rate.source
+        }
+        parts += sorted(lacking) + sorted(neighbours)
         return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
     @cached_property
