@@ -22,6 +22,7 @@ import pandas as pd
 from budgetkit.budget import block, brief, many
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
+from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay import Prices, prices_of
 from budgetkit.lab.replay.cost import NO_PRICE, known_prices
@@ -102,6 +103,7 @@ class Session:
     _beside: Sequence[Trace] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        as_counter(self.count)("Hello world")  # what is no counter is refused at once
         # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
             trace, *beside = load_traces(self.trace)
@@ -134,7 +136,7 @@ class Session:
         """How texts are counted."""
         if callable(self.counter):
             return self.counter
-        return counter_named(self.counter or "chars/4")
+        return counter_named("chars/4" if self.counter is None else self.counter)
 
     @property
     def model(self) -> str | None:
