@@ -459,11 +459,20 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Give an unlisted model the encoding of its OpenAI family, if any."""
+    """Give an unlisted model the encoding of its OpenAI family, if any.
+
+    A name that goes on from a listed one may be another model, so the encoding is not called its own.
+    """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
         return facts
-    return replace(facts, encoding=encoding, encoding_is_own=is_own)
+    near = neighbour(facts.name)
+    return replace(
+        facts,
+        encoding=encoding,
+        encoding_is_own=is_own and not near,
+        provenance=f"{facts.provenance}; {encoding} as for {near or 'its family'}",
+    )
 
 
 def _by_price_list(name: str) -> Model | None:
@@ -502,10 +511,12 @@ def _by_usual_window(name: str) -> Model | None:
         return None
     often = Counter(window for window, *_ in entries)
     usual = min(often, key=lambda window: (-often[window], window))
-    window, source, listed_id = next(entry for entry in entries if entry[0] == usual)
+    of_usual = [entry for entry in entries if entry[0] == usual]
+    # What follows a colon is a way to be served, such as in a batch.
+    window, source, listed_id = min(of_usual, key=lambda entry: ":" in entry[2])
     says_where = "/" in name or host_of(name)
     return Model(
-        name if says_where else listed_id,
+        name if says_where or ":" in listed_id else listed_id,
         window,
         source=source,
         provenance=f"{source}, of which {name} is a spelling",

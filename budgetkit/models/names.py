@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 from budgetkit.files import read_rows, read_table, read_toml
 
@@ -191,7 +192,7 @@ def bare(name: str) -> str:
 
 def _last(name: str) -> str:
     """Remove the path before a name, and the case; a fine-tuned model goes by its base."""
-    last = name.strip().rpartition("/")[2].casefold()
+    last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
     return last

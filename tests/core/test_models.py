@@ -285,6 +285,59 @@ def test_an_unknown_suffix_is_never_taken_for_the_shorter_name_in_silence(
         assert found.provenance.startswith(("exact name", "genai-prices", "prefix"))
 
 
+def test_a_neighbour_of_a_listed_name_is_unknown_or_says_whose_numbers_it_has() -> None:
+    """gpt-5.6-sol-pro took the window of a router and the encoding of gpt-5.6-sol without a word of the second."""
+    names = [
+        f"{name}-{suffix}"
+        for name in (
+            "gpt-5.6-sol",
+            "gpt-6-astra",
+            "claude-opus-4-7",
+            "gemini-3.5-flash",
+            "kimi-k2.6",
+        )
+        for suffix in ("pro", "ultra", "next", "quantum", "mini", "max", "lite")
+    ]
+    names += [
+        "gpt-5.9",
+        "gpt-6.2-sol",
+        "claude-opus-4-9",
+        "claude-sonnet-5.6",
+        "gemini-3.9-flash",
+        "kimi-k2.8",
+        "glm-5.4",
+    ]
+    for name in names:
+        facts, prices = resolve(name), bk.cost.prices(name)
+        if facts.is_known:
+            assert "exact name" in facts.provenance or facts.source in facts.provenance
+        if name.startswith(("gpt-5.6-", "gpt-6-")):
+            assert not facts.encoding_is_own
+            assert (
+                f"{facts.encoding} as for" in facts.provenance or "are assumed" in facts.provenance
+            )
+        if not facts.is_known:
+            assert f"Unknown model '{name}'" in facts.notice
+            assert prices.input is None or f"'{name}' has no price of its own" in prices.source
+        assert ":" not in facts.name
+    assert resolve("gpt-5.6-sol-pro").provenance.endswith("; o200k_base as for gpt-5.6-sol")
+    assert resolve("gpt-6-astra-pro").name == "gpt-6-astra-pro"  # not the batch that a router sells
+
+
+def test_a_session_of_a_neighbour_says_that_its_price_is_anothers() -> None:
+    def unpriced(model: str) -> str:
+        request = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
+        answer = {"content": [{"type": "text", "text": "ok"}], "role": "assistant"}
+        answer["usage"] = {"input_tokens": 9, "output_tokens": 1}  # type: ignore[assignment]
+        return bk.Session(bk.load_trace({"request": request, "response": answer})).unpriced
+
+    assert unpriced("claude-opus-4-7-lite") == (
+        "Not in the cost: the own price of 'claude-opus-4-7-lite'."
+    )
+    for name in ("claude-opus-4-7", "us.anthropic.claude-haiku-4-5-20251001-v1%3A0", "gpt-4o"):
+        assert unpriced(name) == ""
+
+
 SPELLINGS = {
     "claude-opus-4-8": """
         claude-opus-4-8[1m] anthropic/claude-opus-4.8 anthropic/claude-4.8-opus-20260528 claude-4.8-opus-high-thinking

@@ -592,10 +592,30 @@ def test_nothing_to_check_never_opens_the_gate(gate: Any, given: Any) -> None:
         gate(chat(8_192), **given)
 
 
-@pytest.mark.parametrize("text", ["\ufeff", "\u200b\u200b", "\0", " \n\u2060"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("\ufeff", "\u200b\u200b", "\0", " \n\u2060", "\u00ad\u200e", "\u202e\u2066", "\ud83d"),
+        *(
+            "\u3164",
+            "\uffa0\u115f\u1160",
+            "\ufe0f",
+            "\U000e0101",
+            "\U000e0001\U000e0041",
+            "\U000e0fff",
+        ),
+        *("\u034f", "\u17b4\u17b5", "\u180b\u180e", "\u2800 \u2800", "\U0001d159", "\u00a0\u3000"),
+    ],
+    ids=ascii,
+)
 def test_a_prompt_of_signs_that_nobody_sees_is_empty(text: str) -> None:
     with pytest.raises(ValueError, match="Empty prompt"):
         gate(prompts={"system": text})
+
+
+@pytest.mark.parametrize("text", [".", "\u2764\ufe0f", "\u2801", "\u3131\u3164"])
+def test_a_prompt_with_one_sign_to_see_is_no_empty_one(text: str) -> None:
+    assert gate(prompts={"system": text}).passed
 
 
 @pytest.mark.parametrize("key", ["contnet", "conten", "tool_cals"])

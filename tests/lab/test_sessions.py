@@ -760,3 +760,19 @@ def test_long_answers_are_foretold_to_be_read_again_where_the_last_ones_were() -
         prompts[1],
         prompts[2] + answers,
     ]
+
+
+@pytest.mark.parametrize(
+    ("counter", "sentence"),
+    [
+        ("abacus", r"Unknown counter 'abacus'\. Choose a ratio"),
+        ("", r"Unknown counter ''\. Choose a ratio"),
+        (3, r"Invalid counter: 3\. Expected a model, a function or a name"),
+        (lambda text: "x", r"Invalid count of .*: 'x'\. Expected a whole number"),
+        (lambda text: -1, r"Invalid count of .*: -1\. Use 0 or more"),
+    ],
+)
+def test_a_counter_that_cannot_count_is_refused_at_once(counter: Any, sentence: str) -> None:
+    """0.3.0 took it, and failed at the first table."""
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        bk.Session("made-up-session", counter)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import regex
 
 from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
 from budgetkit.budget.errors import out_of_range, wrong_type
@@ -60,6 +61,8 @@ from budgetkit.requests.reading.tools import Toolset, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
+# A sign that somebody sees: none that Unicode ignores, no control, no blank (Braille and music have one each).
+_VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 #: One word that is written as the path of a file is: with a folder, or with an ending; "/no_think" is a command.
 _PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
@@ -377,7 +380,7 @@ def _texts(prompts: Any) -> dict[str, str]:
             raise TypeError(wrong_type(where, prompt, "a text or a Path"))
         is_read = isinstance(prompt, Path)
         text = read_text(str(prompt)) if is_read else str(prompt)
-        if not any(mark.isprintable() and not mark.isspace() for mark in text):
+        if not _VISIBLE.search(text):
             raise ValueError(f"Empty {where}. Pass its text, or leave it out.")
         if not is_read and _PATH.fullmatch(text.strip()):
             raise ValueError(

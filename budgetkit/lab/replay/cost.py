@@ -22,8 +22,8 @@ from budgetkit.budget import brief, warn_caller
 from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.files import extra
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.models import Model, model_name
-from budgetkit.models.names import host_of, spellings
+from budgetkit.models import Model, found_by, model_name
+from budgetkit.models.names import bare, core_name, host_of, spellings, without_suffixes
 from budgetkit.plan import Floats, Ints
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 MILLION = 1_000_000
+NO_PRICE = "has no price of its own"  # what a price's source says of a tier, or of a model that goes by another's
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
 #: What has a price of its own: fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
@@ -322,7 +323,9 @@ def _list_prices(
     seller, entry, spelling = known
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
-    if spelling != name:
+    if not _is_listed(entry, spelling):  # one whose name begins alike
+        source += f"; {brief(model)} {NO_PRICE}"
+    elif spelling != name:
         source += f", of which {brief(model)} is a spelling"
 
     # How a request is served stands in its usage, or in the name under which a router sells it.
@@ -333,7 +336,7 @@ def _list_prices(
         served = dict.fromkeys(("processing", "service_tier", "speed"), tier)
         variant = entry.get_prices(moment, served)
         if variant is found or vars(variant) == vars(found):
-            source += f"; {tier} has no price of its own"
+            source += f"; {tier} {NO_PRICE}"
             if is_sold_fast:
                 return Prices(model, source=source, date=day)
         found = variant
@@ -376,6 +379,18 @@ def _entry(
         except LookupError:
             continue
     return None
+
+
+def _is_listed(entry: Any, name: str) -> bool:
+    """Tell whether a price entry is that of a model itself, not of one whose name begins alike."""
+    if found_by(name) is not None:
+        return True
+    names = [
+        {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
+    ]
+    clauses = getattr(entry.match, "or_", [entry.match])
+    equals = [str(getattr(clause, "equals", "")).casefold() for clause in clauses]
+    return not names[0].isdisjoint(names[1]) or name.casefold() in equals
 
 
 def _price(value: Any) -> Price | None:

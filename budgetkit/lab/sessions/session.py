@@ -22,9 +22,10 @@ import pandas as pd
 from budgetkit.budget import block, brief, many
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
+from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay import Prices, prices_of
-from budgetkit.lab.replay.cost import known_prices
+from budgetkit.lab.replay.cost import NO_PRICE, known_prices
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
@@ -102,6 +103,7 @@ class Session:
     _beside: Sequence[Trace] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        as_counter(self.count)("Hello world")  # what is no counter is refused at once
         # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
             trace, *beside = load_traces(self.trace)
@@ -134,7 +136,7 @@ class Session:
         """How texts are counted."""
         if callable(self.counter):
             return self.counter
-        return counter_named(self.counter or "chars/4")
+        return counter_named("chars/4" if self.counter is None else self.counter)
 
     @property
     def model(self) -> str | None:
@@ -244,12 +246,18 @@ class Session:
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
         if self.prices is None:
+            rates = [rate for rate, _ in self._rates]
             lacking = {
                 f"the price of the tier {tier}"
-                for tier, (rate, _) in zip(usage["tier"], self._rates, strict=True)
-                if tier and "no price of its own" in rate.source
+                for tier, rate in zip(usage["tier"], rates, strict=True)
+                if tier and f"; {tier} {NO_PRICE}" in rate.source
             }
-            parts += sorted(lacking)
+            neighbours = {
+                f"the own price of {brief(model)}"
+                for model, rate in zip(usage["model"], rates, strict=True)
+                if f"; {brief(model)} {NO_PRICE}" in rate.source
+            }
+            parts += sorted(lacking) + sorted(neighbours)
         return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
     @cached_property
