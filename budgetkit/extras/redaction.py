@@ -259,7 +259,9 @@ def _public_words() -> frozenset[str]:
 def _figures(trace: Trace) -> dict[str, Any]:
     """Return a trace's format, model, usage and compactions, without any text."""
     rows = usage_frame(trace).to_dict("records")
-    usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
+    usage = [{name: _number(value) for name, value in row.items()} for row in rows]
+    for row, shown in zip(rows, usage, strict=True):
+        shown["model"] = _model(row["model"])
     format = trace.fields.get("format")
     compactions = [
         {key: _places(row[key]) for key in ("at", "first_kept", "kept") if key in row}

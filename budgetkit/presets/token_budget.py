@@ -75,21 +75,19 @@ def token_budget(
         a.section: a for a in lines
     }
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
-    settings = {
-        "window": total_tokens,
-        "roles": {**ROLES, **(TOOL_ROLES if "tool" in by_source else {})},
-        "remainder": "conversation" if "conversation" in by_source else None,
-    }
+    roles = dict(ROLES)
+    if "tool" in by_source:
+        roles |= TOOL_ROLES
+    remainder = "conversation" if "conversation" in by_source else None
+    settings = {"window": total_tokens, "roles": roles, "remainder": remainder}
     reserve = Reserve("output", check_tokens("reserve_tokens", reserve_tokens), serves="output")
     return with_pool("token_budget", reserve, sections, settings, changes)
 
 
 def _rule(row: Mapping[str, Any]) -> Allocation:
-    unknown = (
-        sorted(str(key) for key in row if key not in FIELDS)
-        if isinstance(row, Mapping)
-        else [brief(row)]
-    )
+    unknown = [brief(row)]
+    if isinstance(row, Mapping):
+        unknown = sorted(str(key) for key in row if key not in FIELDS)
     if unknown or not {"source", "max_tokens"} <= set(row):
         raise ValueError(
             wrong_type(
@@ -278,9 +276,13 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
     _check_switch(f"enabled of section {brief(section)}", shown)
     keep = _TABLE["keeps"].get(section)
     cap = _amount(f"max_tokens of {brief(section)}", rule.get("max_tokens", 500))
+    if not enabled:
+        cap = None
+    if not shown:
+        cap = 0
     return Allocation(
         section,
-        0 if not shown else cap if enabled else None,
+        cap,
         importance=PRIORITIES[priority],
         required=priority == "required",
         when_full="drop" if drops and priority == "low" else "truncate",

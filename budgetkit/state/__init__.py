@@ -75,11 +75,11 @@ def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
 
 
 def _text(item: Item) -> dict[str, Any]:
-    kind, value = (
-        ("message", item.payload.raw)
-        if isinstance(item.payload, Message)
-        else ("value", item.payload)
-    )
+    kind = "value"
+    value = item.payload
+    if isinstance(value, Message):
+        kind = "message"
+        value = value.raw
     return {kind: as_plain_data(value, f"the {kind} of an item of section {brief(item.section)}")}
 
 

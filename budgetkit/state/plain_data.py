@@ -327,8 +327,10 @@ def _error_text(problem: ValidationError) -> str:
     first = problem.errors(include_url=False)[0]
     where = ""
     for part in first["loc"]:
-        tag = isinstance(part, str) and part.startswith("(")
-        where += f"[{part}]" if isinstance(part, int) else "" if tag else f".{one_line(part)}"
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif not part.startswith("("):  # the tag of one of several kinds
+            where += f".{one_line(part)}"
     where = where.lstrip(".")
     context = first.get("ctx", {})
     if "error" in context:

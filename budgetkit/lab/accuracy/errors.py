@@ -325,9 +325,10 @@ def bounds(text: str) -> tuple[int, int]:
     """
     size = len(text.encode("utf-8", "replace"))
     words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
-    return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(
-        _HALF.findall(text)
-    )
+    most = size
+    if not text.isascii():
+        most += 2 * len(_HALF.findall(text))
+    return max(words, -(-size // _LONGEST_TOKEN)), most
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:

@@ -85,13 +85,26 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
     line = claim.line
     tokens = max(0, claim.tokens)
     hatched = line in HATCHED
-    name = pool_name(plan, claim, rest) if claim.kind == "pool" else line
-    is_section = claim.kind == "section"
-    gauge = claim.granted / max(1, tokens) if is_section and rest is None else None
+    name = line
+    handle = None
+    if claim.kind == "pool":
+        name = pool_name(plan, claim, rest)
+    else:
+        handle = _handle(settings, plan, claim)
     size = f"{tokens:,}"
     if _is_beside(plan.budget, claim):
         size = f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
-    cut = plan[line].cut if is_section else 0
+    cut = ""
+    gauge: float | None = None
+    reach: int | None = None
+    if claim.kind == "section":
+        grant = plan[line]
+        if grant.cut > 0:
+            cut = f"{grant.cut:,} cut"
+        if rest is None:
+            gauge = claim.granted / max(1, tokens)
+        else:
+            reach = grant.demand
     return {
         "key": line,
         "name": name,
@@ -103,9 +116,9 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
         "ink": "var(--bk-ink)" if hatched else ink(colour(line)),
         "hatch": hatched,
         "used": gauge,
-        "cut": f"{cut:,} cut" if cut > 0 else "",
-        "reach": plan[line].demand if is_section and rest is not None else None,
-        "handle": None if claim.kind == "pool" else _handle(settings, plan, claim),
+        "cut": cut,
+        "reach": reach,
+        "handle": handle,
     }
 
 
@@ -316,7 +329,9 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             table[column][results.turn - 1]
             for column in ("line", "error", "error_percent", "shift")
         )
-        size = f"{abs(percent):.1f} % too {'high' if error > 0 else 'low'}" if error else "right"
+        size = "right"
+        if error:
+            size = f"{abs(percent):.1f} % too {'high' if error > 0 else 'low'}"
         note = f"At turn {results.turn:,} {counts.cheap_name} is {size} against {counts.best_name}"
         if line != ALL:
             moved = "stays"

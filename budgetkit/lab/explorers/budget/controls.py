@@ -345,6 +345,9 @@ def add_lines(
         is_section = name in budget.caps
         tokens = {**budget.sizes, **budget.caps}.get(name, 0)
         size = window if tokens is None else tokens
+        of_window = "pool"
+        if tokens is not None:
+            of_window = f"{100 * size / max(1, window):.3g} %"
         # A share stands at its own ratio, or at the size that a limit holds it to.
         ratio = size / max(1, window)
         if isinstance(amount, Share) and Share(amount.ratio).of(window) == size:
@@ -359,18 +362,20 @@ def add_lines(
             may_be_empty=is_section,
             keeps_share=isinstance(amount, Share) or name == LIMITED,
         )
-        is_beside = name == LIMITED and budget.kind != "shared"
+        label = name
+        if name == LIMITED and budget.kind != "shared":
+            label = f"{name}, {BESIDE_SHORT[budget.kind]}"
         locked = name in settings.locks
         empty = "; empty: it draws on the shared pool" if is_section else ""
         panel.line(
             f"line_{name}",
-            f"{name}, {BESIDE_SHORT[budget.kind]}" if is_beside else name,
+            label,
             {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
             command("size", "size", number.read, line=name),
             tip=f"{name}, in percent of the window",
             box_tip=f"{name}, in tokens{empty}",
-            share="pool" if tokens is None else f"{100 * size / max(1, window):.3g} %",
+            share=of_window,
             color=colour(name),
             hint="no cap" if is_section else "",
             locked=locked,

@@ -136,14 +136,19 @@ def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
     message = results.trace.messages[slot]
     tokens = int(results.shown.outcome.placed.tally.past[slot].tokens)
     fate, level, why = _fate(results, slot, is_absent)
+    mark = f"{tokens:,} tokens"
+    if fate:
+        mark += f", {fate}"
     pieces = whole(words(message))
+    if level == "cut":
+        pieces = [{**piece, "struck": True} for piece in pieces]
     return {
         "key": str(slot),
         "label": f"#{slot:,} {speaker(message)}",
-        "mark": f"{tokens:,} tokens, {fate}" if fate else f"{tokens:,} tokens",
+        "mark": mark,
         "level": level,
         "why": why,
-        "pieces": [{**piece, "struck": True} for piece in pieces] if level == "cut" else pieces,
+        "pieces": pieces,
     }
 
 
