@@ -28,9 +28,9 @@ class Wording:
     title : str
         The heading.
     near : str
-        What stands beside a section near its limit.
+        The mark beside a section near its limit.
     thousands : str
-        What parts thousands: "," or nothing.
+        The thousands separator: "," or nothing.
 
     Examples
     --------
@@ -189,11 +189,11 @@ def describe(
     Parameters
     ----------
     plan : Plan
-        What was granted.
+        The granted tokens.
     counter : callable or str
         Text to tokens, or the name of a counter.
     framing : Framing, optional
-        What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
+        Framing of a message, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
         joins a message which is sent anyway.
     wording : Wording
         How it is said: `BUDGETKIT`, or `PLAN_195` as the document says it, which some prompts refer to.

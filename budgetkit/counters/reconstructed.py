@@ -73,7 +73,7 @@ class ReconstructedCounter(CounterBase):
 
     Examples
     --------
-    >>> ReconstructedCounter("claude-sonnet-4-5", "3.0").basis
+    >>> ReconstructedCounter("claude-haiku-4-5", "3.0").basis
     'reconstructed'
     """
 

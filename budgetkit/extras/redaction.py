@@ -62,10 +62,10 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     --------
     >>> said = {"role": "user", "content": "Dear Ms. Okafor, your order is A-1734.", "name": "ada"}
     >>> trace = Trace("mine", [said])
-    >>> shown = redact(trace, "gpt-4o")
+    >>> shown = redact(trace, "gpt-5.4")
     >>> shown.messages[0].text
     'Q X. Xxxxxx a, xxxx x xx X-1111.'
-    >>> shown.counts("gpt-4o") == trace.counts("gpt-4o")
+    >>> shown.counts("gpt-5.4") == trace.counts("gpt-5.4")
     array([ True])
     """
     trace = trace_of(trace)

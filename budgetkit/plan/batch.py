@@ -308,7 +308,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     budget : Budget
         The budget to change. Over-committed values are planned too, with a signed deficit.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
-        What each section asks for, in tokens; a frame asks for many at once: the turns of a conversation,
+        The demand of each section, in tokens; a frame asks for many at once: the turns of a conversation,
         or one row a conversation.
     **lines
         ``window``, a reserve or a section, with the sizes to try, in tokens or shares.

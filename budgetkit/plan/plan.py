@@ -80,7 +80,7 @@ class Plan:
     Parameters
     ----------
     budget : Budget
-        What was planned with.
+        The budget of the plan.
     grants : tuple of Grant
         One a section, in the order of the prompt.
     decisions : Decisions

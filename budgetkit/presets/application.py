@@ -29,8 +29,8 @@ def window_of(window: Window) -> dict[str, Any]:
     --------
     >>> window_of(8192)
     {'window': 8192}
-    >>> window_of("gpt-4o")
-    {'window': 128000, 'kind': 'shared', 'max_output': 16384}
+    >>> window_of("gpt-5.4")
+    {'window': 1050000, 'kind': 'shared', 'max_output': 128000}
     >>> window_of("8k")
     Traceback (most recent call last):
     ...

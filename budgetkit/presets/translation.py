@@ -57,7 +57,7 @@ class Translation:
     Parameters
     ----------
     budget : Budget
-        What the configuration means.
+        Meaning of the configuration.
     config : dict
         Plain data, as JSON and YAML hold it.
     unsaid : tuple of str

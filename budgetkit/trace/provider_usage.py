@@ -192,7 +192,7 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     counter : callable
         From text to tokens.
     framing : Framing, optional
-        What a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; that of the trace's own model when left out.
 
     Returns
     -------

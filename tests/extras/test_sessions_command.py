@@ -66,7 +66,7 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
         and "estimated" in shown
         and "derived" in shown
     )
-    assert "not a forecast: the agent would have acted otherwise" in shown
+    assert "not a forecast: the agent would have acted differently" in shown
     assert "expired in a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
     assert len(shown.splitlines()) < 60
     assert SECRET not in shown and "a made-up session" not in shown, "numbers only"
@@ -252,7 +252,7 @@ def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> N
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0
     shown = capsys.readouterr().out
     assert "What would another setting have cost?" in shown and "150,000" in shown
-    assert "This is no forecast" in shown
+    assert "This is not a forecast" in shown
     assert run(["sessions", "1", "--what-if", "claude-haiku-4-5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]

@@ -68,7 +68,7 @@ class Bill:
         Returns
         -------
         int
-            What is probably billed, in tokens.
+            Tokens that are probably billed.
         """
         return round(self.constant + self.slope * counted)
 
@@ -95,9 +95,9 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Parameters
     ----------
     counted : sequence of float, shape (readings,)
-        What was counted for each request, in tokens.
+        Count of each request, in tokens.
     billed : sequence of float, shape (readings,)
-        What the provider billed for it, cached tokens among them.
+        Tokens that the provider billed for it, cached ones included.
     projects : sequence, shape (readings,), optional
         Where each reading comes from. Then the interval is that of projects left out in turn, which says more
         about a new one; without, that of single readings left out.

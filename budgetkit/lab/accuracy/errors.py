@@ -65,7 +65,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     Parameters
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
-        What is counted, one by one, as an application does.
+        The texts to count, one by one, as an application does.
     *counters : str or callable
         Names or counters; "chars/4" and "o200k_base" when left out. A provider's endpoint is one more:
         `budgetkit.endpoints.provider_counter`, to which every text is sent.

@@ -51,7 +51,7 @@ class App:
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
         that says so, else `DEFAULT_MODEL`.
     counter : str, optional
-        What to count with; the model's own where it is left out.
+        The counter; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
     files : str or path, optional

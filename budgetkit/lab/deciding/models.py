@@ -39,7 +39,7 @@ def compare_models(
     preset : callable or str
         From a model to its budget; or the name of a preset.
     policy : Policy or str, optional
-        What leaves a history that has grown too large; the oldest messages first when left out.
+        The pruning policy; the oldest messages first when left out.
     price : callable, optional
         From a model's name to its prices.
 
@@ -57,9 +57,10 @@ def compare_models(
     Examples
     --------
     >>> import budgetkit as bk
-    >>> table = compare_models(bk.load_traces("made-up-chats"), ["gpt-4o", "gpt-4"], bk.presets.working_memory)
+    >>> names = ["gpt-5.4", "claude-haiku-4-5"]
+    >>> table = compare_models(bk.load_traces("made-up-chats"), names, bk.presets.working_memory)
     >>> table[["model", "window", "fits"]].values.tolist()
-    [['gpt-4o', 128000, 1.0], ['gpt-4', 8192, 1.0]]
+    [['gpt-5.4', 1050000, 1.0], ['claude-haiku-4-5', 200000, 1.0]]
     """
     conversations = traces_of(traces)
     make = preset_of(preset)

@@ -250,7 +250,7 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 
 
 def hover(texts: Sequence[str]) -> Spec:
-    """Return what shows a text for each point, without an entry in the legend."""
+    """Return a trace that shows a text for each point, without a legend entry."""
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 

@@ -143,7 +143,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
 
 def _say_frontier(table: pd.DataFrame) -> str:
     best = [*table.loc[table["best"], "setting"]]
-    return f"{len(best)} of {len(table)} settings are not beaten in both, the leftmost: {best[0]}"
+    return f"{len(best)} of {len(table)}, which no other beats in both; the leftmost is {best[0]}"
 
 
 #: Draw the settings that were tried by two measures, lower being better, with those that no other beats in both.

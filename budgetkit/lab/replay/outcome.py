@@ -29,7 +29,7 @@ class Replay:
     Parameters
     ----------
     trace, budget, policy, cache, prices
-        What it was made of.
+        Inputs of the replay.
     placed : PrefixLayout
         Where every message stands.
     kept : Retention

@@ -83,7 +83,7 @@ def compare(
     window : int, optional
         In tokens; the model's when left out, or a larger one where a recorded prompt disproves it.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; those of each request's model and day when left out.
+        Token prices, or the model whose prices to use; those of each request's model and day when left out.
     cache : PromptCache or str, optional
         The provider's prompt cache; that of the model when left out. The reads of a session are recorded, so none is
         taken for one.
@@ -297,7 +297,7 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
+    """Return the cost of all prompts and summaries, in tokens at the input price."""
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER

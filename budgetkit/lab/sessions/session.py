@@ -79,7 +79,7 @@ class Session:
         How texts are counted, or the name of a counter; characters divided by 4 when left out, which the session's own
         growth then scales.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; those of each request's own model when left out.
+        Token prices, or the model whose prices to use; those of each request's own model when left out.
 
     Raises
     ------
@@ -112,8 +112,8 @@ class Session:
         usage = usage_frame(self.trace)
         if usage.empty:
             raise ValueError(
-                f"{brief(self.trace.id)} tells no usage, so nothing says what was billed; "
-                "give a session of a coding agent, such as made-up-session, or replay it instead"
+                f"Trace {brief(self.trace.id)} has no usage, so its bill is unknown. "
+                "Pass a session of a coding agent, such as 'made-up-session', or use bk.replay."
             )
         object.__setattr__(self, "usage", usage)
 

@@ -258,7 +258,7 @@ class _Trial:
         return self.setup.row(outcome) | {"value": value, "overflows": overflows}
 
     def _with_life(self, life: str) -> Data:
-        """Replay the session as it was held with another life of what is written to the cache."""
+        """Replay the recorded session with another cache life."""
         session = self.session
         record = self.setup.facts
         prices = session.prices_by_request(life == "1h")

@@ -382,7 +382,7 @@ class OpenAIRules:
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
     """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
 
-    >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-sonnet-4-5").estimate.family
+    >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
     """
     resolved = resolve(model)
@@ -455,7 +455,7 @@ def framing_for(model: str | Model) -> Framing:
 
     Examples
     --------
-    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
+    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-haiku-4-5").priming
     (3, 2, 6)
     """
     resolved = resolve(model)
@@ -482,7 +482,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
     Examples
     --------
-    >>> framing_of("claude-sonnet-4-5").priming, framing_of("chars/4") is DEFAULT_FRAMING
+    >>> framing_of("claude-haiku-4-5").priming, framing_of("chars/4") is DEFAULT_FRAMING
     (6, True)
     """
     if framing is not None:

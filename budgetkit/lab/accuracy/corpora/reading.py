@@ -83,7 +83,7 @@ class Corpus:
     documents : tuple of Document
         The texts.
     problems : tuple of Problem
-        What was left out.
+        Files and rows that were left out.
 
     Examples
     --------

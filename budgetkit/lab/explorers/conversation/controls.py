@@ -211,7 +211,7 @@ def controls(stage: ConversationStage) -> Panel:
     panel.choice("within", "Prunes", settings.within, command("within", "on"), "within")
     panel.group("What always stays", folds=True)
     least = Number(settings.floor.least, 1)
-    tip = "What stays whatever happens"
+    tip = "Messages that are never dropped"
     panel.number("least", "Keep at least", least, command("floor", "least", least.read), tip=tip)
     panel.choice("unit", "of", settings.floor.unit, command("floor", "unit"), "units", half=True)
     conflict = command("floor", "conflict")
