@@ -229,7 +229,7 @@ def calibrate(
     counter : str, Model or callable
         What the slope is times, as :func:`counter` takes it: a public encoding, say, or a function.
     texts : sequence of str
-        The texts sent, one a request.
+        The texts sent, one per request.
     counts : sequence of int
         The provider's count of each, in tokens, without the cost of a request beyond its text.
     model : str or Model

@@ -261,7 +261,7 @@ class Case:
     policy : budgetkit.pruning.policies.Policy, optional
         The pruning policy.
     demand : DataFrame, optional
-        The demand of a conversation: one row a request, one column a section, in tokens.
+        The demand of a conversation: one row per request, one column per section, in tokens.
     lost : sequence of int
         How many messages leave before each request, as a replay says.
     tools, thinking : int

@@ -309,7 +309,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
         The budget to change. Over-committed values are planned too, with a signed deficit.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
         The demand of each section, in tokens; a frame asks for many at once: the turns of a conversation,
-        or one row a conversation.
+        or one row per conversation.
     **lines
         ``window``, a reserve or a section, with the sizes to try, in tokens or shares.
 
@@ -394,7 +394,7 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
         The lines that were moved.
     of : {"turns", "conversations"}
         What is counted: every row of the demand, or every conversation once, which is cut where any of its turns is.
-        A conversation is what the demand's index says beside "turn"; a frame without turns has one a row.
+        A conversation is what the demand's index says beside "turn"; a frame without turns has one per row.
 
     Returns
     -------

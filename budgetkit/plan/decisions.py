@@ -218,7 +218,7 @@ class Decisions:
         return rows[~np.isin(rows, [*self.cuts])]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row an item.
+        """Return one row per item.
 
         Examples
         --------

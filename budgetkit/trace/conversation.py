@@ -429,7 +429,7 @@ class Trace:
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens; ``attrs["roles"]`` has
+            One row per turn (index ``turn``, from 1), one int64 column per section, in tokens; ``attrs["roles"]`` has
             the role table, ``attrs["passages"]`` score and tokens of each passage, by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles

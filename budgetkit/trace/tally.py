@@ -258,7 +258,7 @@ class Tally:
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``), one int64 column a section, in tokens.
+            One row per turn (index ``turn``), one int64 column per section, in tokens.
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])

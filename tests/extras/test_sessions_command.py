@@ -212,7 +212,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     shown = " ".join(capsys.readouterr().out.split())
     assert "unpruned: 20 without effect" in shown
     assert "tokens. Use --window for a smaller one" in shown and "in tokens and dollars" in shown
-    assert "Counted: one request a turn. Use --by request to count one for each answer" in shown
+    assert "Counted: one request per turn. Use --by request to count one for each answer" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:

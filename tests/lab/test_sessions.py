@@ -66,7 +66,7 @@ def test_what_the_log_does_not_hold_is_learned_from_the_first_request(made_up: b
 def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     missed = made_up.misses()
     assert missed["cause"].tolist() == [causes.LIFE, causes.LIFE, causes.COMPACTION]
-    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and what was written lives 5 minutes"
+    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and a cache life of 5 minutes"
     assert (missed["cost"] > 0).all()
     totals = made_up.totals()
     assert (

@@ -190,7 +190,9 @@ def compare_command(
     )
     notes = _cost_notes(prices, has_costs)
     if by == "turn" and any(message.tool_calls for message in trace.messages):
-        notes.append("Counted: one request a turn. Use --by request to count one for each answer.")
+        notes.append(
+            "Counted: one request per turn. Use --by request to count one for each answer."
+        )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
         size = f"the largest request takes {largest:,} of {budget.window:,} tokens"

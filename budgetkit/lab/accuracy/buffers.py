@@ -390,7 +390,7 @@ def consequences(
     Returns
     -------
     DataFrame
-        One row a budget and counter: window, usable, safety and filled (the mean of what is really used) in
+        One row per budget and counter: window, usable, safety and filled (the mean of what is really used) in
         tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one) with its 95 %
         interval overflow_low and overflow_high over other sources, over (mean tokens above, when there is one), and
         documents (how many it rests on).

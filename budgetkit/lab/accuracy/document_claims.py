@@ -192,7 +192,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Returns
     -------
     DataFrame
-        One row a claim: what was said, measured, a 95 % interval low to high for other sources, the unit and the
+        One row per claim: what was said, measured, a 95 % interval low to high for other sources, the unit and the
         corpus. An extreme, a formula and fewer than six sources have no interval. Errors have their sign: below 0,
         too few are counted. What cannot be measured on this corpus is left out.
 

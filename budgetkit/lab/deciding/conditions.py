@@ -20,7 +20,7 @@ Room = Literal["helps", "harms", "unknown"]
 
 @dataclass(frozen=True)
 class PlannedDemand:
-    """The grants of many demands under one budget, one row a demand."""
+    """The grants of many demands under one budget, one row per demand."""
 
     budget: Budget
     columns: Mapping[str, Mapping[str, Ints]]

@@ -46,7 +46,7 @@ def compare_models(
     Returns
     -------
     DataFrame
-        One row a model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
+        One row per model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
         it, empty where none is known), largest (tokens of the longest conversation), conversations (how many), fits
         (share of them of which nothing is lost), breaks (the section that loses something in most conversations, empty
         where none does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the
@@ -122,7 +122,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a line, the one that keeps most first; for a section without a cap that loses something, what a floor
+        One row per line, the one that keeps most first; for a section without a cap that loses something, what a floor
         of so many tokens more does. Columns line, change (tokens), tokens (int64, net: kept beyond the present plan
         in all sections together), gross (int64: in the sections that gain; the others pay the difference), items
         (int64), score (float64, sum over kept items), gap (float64: score that the best choice for each section of

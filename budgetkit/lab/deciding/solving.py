@@ -339,7 +339,7 @@ def solve_models(
     Returns
     -------
     DataFrame
-        One row a model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
+        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
         size was found), is_within (whether a window that was found is within the model's own), exact (whether the
         model's tokens are counted exactly), basis (what they rest on: "exact", "reconstructed" or "estimate") and
         sentence.

@@ -259,7 +259,7 @@ class TuningResult:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a setting, with its values and means."""
+        """One row per setting, with its values and means."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
         means[[bool(reason) for reason in self.reasons]] = np.nan
         table = pd.DataFrame([dict(setting) for setting in self.settings])
@@ -501,7 +501,7 @@ def sensitivity(
     Returns
     -------
     DataFrame
-        One row a line and value: line, value, mean (of the objective over the conversations), change (against the
+        One row per line and value: line, value, mean (of the objective over the conversations), change (against the
         present setting, a share), conversations (how many) and spread (of the line's changes: the most less the least,
         0 among them). The line with the widest spread comes first.
 

@@ -27,7 +27,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
 def _table(table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens") -> pd.DataFrame:
-    """Return one row a bar; each column of the table is one colour."""
+    """Return one row per bar; each column of the table is one colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     long = [
         (str(name), str(column), value, unit, asks)

@@ -102,7 +102,7 @@ def outlook(
     Returns
     -------
     DataFrame
-        One row a model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
+        One row per model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
         limit of the first cut is what the history may take at the last turn seen. Then notice: what the forecast does
         not hold for, empty where nothing is known against it.
 

@@ -117,7 +117,7 @@ def replay(
     section : str, optional
         The section that the policy prunes; that of earlier user messages when left out.
     by : {"turn", "request", "usage"}
-        One request a turn, one for each answer of the model, or one for each that the trace's provider billed.
+        One request per turn, one for each answer of the model, or one for each that the trace's provider billed.
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; when left out
         the ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.

@@ -56,7 +56,7 @@ USUAL = (
 #: What is billed where nothing is pruned.
 AS_IT_WAS = "nothing leaves"
 RECORDED = "as recorded"
-#: A replay of what was done that is further off the bill, as a share, ranks nothing.
+#: A replay of the record that is further off the bill, as a share, ranks nothing.
 NEAR_THE_BILL = 0.05
 
 
@@ -71,7 +71,7 @@ def compare(
 ) -> pd.DataFrame:
     """Put the rules of several systems side by side on the same messages, the cheapest first.
 
-    All rows are at one price list. Where a replay of what was done is more than 5 % off the bill, nothing is ranked:
+    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked:
     the rows stay in the order in which they were named.
 
     Parameters
@@ -93,7 +93,7 @@ def compare(
     Returns
     -------
     DataFrame
-        One row a rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
+        One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request at which the rule acted), overflows
@@ -255,7 +255,7 @@ def by_price_and_window(
     Returns
     -------
     DataFrame
-        One row a window, price and rule: window, read, system, acts (whether it did anything), change (against nothing
+        One row per window, price and rule: window, read, system, acts (if it did anything), change (against nothing
         leaving, as a share; a prompt over the window is counted as if it fitted), cheapest (whether no other rule that
         acts, nor leaving all alone, costs less) and turns (whether another is cheapest here than at the price before).
 

@@ -26,7 +26,7 @@ MARKS = (
     "Derived: unlogged and difference, with which counted sums to the prompt."
 )
 _UNRANKED = (
-    "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
+    "A replay of the record is more than 5 % off the bill, so the rules are not ranked by cost."
 )
 #: The error of a rule where no compaction shows it, as a share of the bill: the largest in recorded sessions that
 #: were compacted by themselves, 3.5, 3.2 and 9.0 % under Claude Code and 0.1 and 8.1 % under Codex; 2026-11-27.
@@ -230,7 +230,7 @@ def notices(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        One sentence a rule and trouble.
+        One sentence per rule and trouble.
     """
     troubles = {
         "loops": "compacts again at the very next request",
@@ -267,7 +267,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        One sentence a window.
+        One sentence per window.
 
     Examples
     --------

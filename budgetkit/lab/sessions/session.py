@@ -309,7 +309,7 @@ class Session:
         return tokens | {"long": ints(self.usage["cache_write_1h_tokens"].fillna(0))}
 
     def misses(self) -> pd.DataFrame:
-        """Return one row a miss: a request that read over 1,024 tokens less than the one before had left in the cache.
+        """Return one row per miss: a request that read over 1,024 tokens less than its predecessor left in the cache.
 
         Returns
         -------
@@ -321,7 +321,7 @@ class Session:
         return self._misses.copy()
 
     def compactions(self) -> pd.DataFrame:
-        """Return one row a compaction, as it happened.
+        """Return one row per compaction, as it happened.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class Session:
         Returns
         -------
         DataFrame
-            One row a kind: instructions and tools that the log does not hold, messages of each role, results by tool.
+            One row per kind: instructions and tools that the log does not hold, messages of each role, results by tool.
             Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share,
             mark ("estimated" for what is counted here, "derived" for what follows from the provider's numbers).
 

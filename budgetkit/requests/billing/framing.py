@@ -177,7 +177,7 @@ class Framing:
         Returns
         -------
         list of int
-            In tokens, one number a message.
+            In tokens, one number per message.
         """
         read = _as_messages(messages)
         charges = [
@@ -205,7 +205,7 @@ class Framing:
         Returns
         -------
         list of int
-            In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
+            In tokens, one number per message; 0 for those that are no answers. Reasoning is not among it.
         """
         read = _as_messages(messages)
         if self.rules is None:

@@ -159,7 +159,7 @@ class Corpus:
         return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a document: class, language, source, name and characters."""
+        """Return one row per document: class, language, source, name and characters."""
         rows = [(d.kind, d.language, d.source, d.name, len(d.text)) for d in self]
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 

@@ -1,4 +1,4 @@
-"""Bar: the window as segments, one a section, the shared pool and the reserves, and a handle for each line."""
+"""Bar: the window as segments, one per section, the shared pool and the reserves, and a handle for each line."""
 
 from __future__ import annotations
 

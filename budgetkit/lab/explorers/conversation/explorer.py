@@ -230,7 +230,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     counter : str, Counter or callable, optional
         The counter, by name or as an object; the model's own where it is left out.
     by : {"turn", "request"}, optional
-        One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
+        One request per turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
     prices : Prices, str or Model, optional
@@ -336,7 +336,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """Rank the policies, one a row, as `budgetkit.deciding.rank_policies` does, each with its share of evidence."""
+        """Rank the policies, one per row, as `budgetkit.deciding.rank_policies` does, with their shares of evidence."""
         return self.stage.results.compared.ranking.copy()
 
     @property
