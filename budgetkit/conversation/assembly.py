@@ -56,7 +56,7 @@ def messages(
 ) -> list[Data]:
     """Return the messages to send, in the order of the sections.
 
-    What was said stays in the order in which it was said: all messages of users, assistants and tools stand
+    Messages stay in the order of the conversation: all messages of users, assistants and tools stand
     together where the first of their sections stands, so that a tool's result never parts from its call; the last
     message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
     into the request beside them, see `tools`.

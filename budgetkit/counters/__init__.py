@@ -227,7 +227,7 @@ def calibrate(
     Parameters
     ----------
     counter : str, Model or callable
-        What the slope is times, as :func:`counter` takes it: a public encoding, say, or a function.
+        The counter that the slope multiplies, as :func:`counter` takes it: a public encoding, say, or a function.
     texts : sequence of str
         The texts sent, one per request.
     counts : sequence of int

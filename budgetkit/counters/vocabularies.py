@@ -65,7 +65,7 @@ class VocabularyCounter(CounterBase):
     model : str
         The model that is counted for.
     vocabulary : str
-        What the file is called beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
+        The file's name beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
     file : TokenizerFile
         Where the vocabulary lies, and how it is read.
     is_exact : bool

@@ -46,7 +46,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     trace : Trace, str, Path, frame or messages
         The conversation, or what holds it.
     counter : str, Model or callable
-        What the figures will be made with: the name of a counter or model, or a function from text to tokens.
+        The counter of the figures: the name of a counter or model, or a function from text to tokens.
 
     Returns
     -------

@@ -268,7 +268,7 @@ def model(
         ``"gpt-5.4"``, or with a date, ``"gpt-5.4-2026-03-05"``, or with a provider, ``"openai/gpt-5.4"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        What to do with a name that nothing knows: take the numbers of the listed model whose name it goes on from,
+        Treatment of an unknown name: take the numbers of the listed model whose name it goes on from,
         else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.

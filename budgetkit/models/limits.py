@@ -135,9 +135,9 @@ class Thinking:
     Parameters
     ----------
     model, effort : str
-        What was asked for.
+        The requested model and effort.
     tokens : int or None
-        The most, in tokens; None where nobody says.
+        The most, in tokens; None if unknown.
     source, date : str
         Where it was read, or who says that it is unknown, and when.
     """

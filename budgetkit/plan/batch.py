@@ -389,11 +389,11 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     Parameters
     ----------
     swept : DataFrame
-        What `sweep` returned for a frame of many demands.
+        The result of `sweep` for a frame of many demands.
     by : str or list of str
         The lines that were moved.
     of : {"turns", "conversations"}
-        What is counted: every row of the demand, or every conversation once, which is cut where any of its turns is.
+        The unit: every row of the demand, or every conversation once, which is cut where any of its turns is.
         A conversation is what the demand's index says beside "turn"; a frame without turns has one per row.
 
     Returns

@@ -182,7 +182,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Parameters
     ----------
     corpus : Corpus, str, Path, DataFrame or iterable
-        What to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
+        The texts to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
         and "cjk prose" are needed for the claims about them.
     exact : str
         The encoding that is right.

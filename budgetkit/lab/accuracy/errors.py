@@ -204,7 +204,7 @@ def summary(
     Parameters
     ----------
     errors : DataFrame
-        What :func:`compare` returns.
+        Errors from :func:`compare`.
     by : sequence of str
         Columns that make a group.
     seed : int

@@ -39,7 +39,7 @@ class Tab:
 class App:
     """Explore one conversation and one budget in tabs: design, turns, accuracy, pruning and cost.
 
-    What is set in one tab is there in the next. A tab is made when it is first opened.
+    A setting of one tab holds in the next. A tab is made when it is first opened.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ def cut_at_most(
     share : float
         From 0 to 1; above 0 for a promise.
     of : {"conversations", "turns"}
-        What is counted: conversations of which something is cut, or such turns, averaged over conversations.
+        The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
         Whether it is said of the given conversations alone, which promises nothing of the next.
 

@@ -131,9 +131,9 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     Parameters
     ----------
     outcome : Replay
-        What :func:`budgetkit.replay` returned.
+        The result of :func:`budgetkit.replay`.
     pairs : DataFrame, optional
-        What needs what, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
+        The needed messages, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
 
     Returns
     -------

@@ -33,7 +33,7 @@ class Replay:
     placed : PrefixLayout
         Where every message stands.
     kept : Retention
-        What the policy kept, as intervals of requests.
+        The kept messages, as intervals of requests.
     columns : dict
         For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
     granted : dict

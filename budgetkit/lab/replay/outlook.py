@@ -73,7 +73,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the end of the money.
 
-    What has happened already is said as it was: then all three turns are that one.
+    An event that has already happened is given as it was: all three turns are that one.
 
     Parameters
     ----------

@@ -33,9 +33,9 @@ class Floor:
         How much stays at least; not below 1. The floor of one message, which every policy has, gives way where the
         window has no room for that message; any other stands.
     unit : {"messages", "turns", "tokens"}
-        What `least` counts.
+        The unit of `least`.
     conflict : {"exceed", "raise", "shrink"}
-        What happens where the floor does not fit into the limit: the limit is exceeded, an error says so, or
+        Treatment of a floor that exceeds the limit: the limit is exceeded, an error says so, or
         the other sections give up the room.
 
     Raises
@@ -291,7 +291,7 @@ class Policy:
     Parameters
     ----------
     unit : {"message", "turn"}
-        What goes at once: a message (a tool call with all its results), or all that is left of a turn, so that
+        Dropped at once: a message (a tool call with all its results), or all that is left of a turn, so that
         no answer stays without its question.
     floor : Floor
         The part that is never dropped.

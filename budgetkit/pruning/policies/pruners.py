@@ -304,7 +304,7 @@ class Trigger:
     Parameters
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
-        What is compared: the prompt with so many tokens, with a share of the window, with the window less so many
+        The compared number: the prompt with so many tokens, with a share of the window, with the window less so many
         tokens, the number of messages, the pause before the request; or nothing at all. A pause that nobody knows is
         none, so that in a running conversation a rule that waits for one does not act.
     value : float

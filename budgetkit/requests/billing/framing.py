@@ -75,7 +75,7 @@ class Framing:
     per_name : int
         For each name, beyond its text.
     tool_calls : {"nothing", "arguments", "call", "twice"}
-        What text of a tool call counts: none, its arguments, name and arguments, or those and the name again,
+        The counted text of a tool call: none, its arguments, name and arguments, or those and the name again,
         because the result's message carries it too.
     per_tool_call : int
         For each tool call.
@@ -450,7 +450,7 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        What its provider bills, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
+        The bill of its provider, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
         of the model's family; or, of a model that was given another framing, that one.
 
     Examples

@@ -52,7 +52,7 @@ class Evidence:
     Parameters
     ----------
     combination : str
-        What the calls hold.
+        Content of the calls.
     calls, projects : int
         How many there are, and of how many projects.
     exact : int
@@ -245,7 +245,7 @@ class RequestCount:
     ledger : tuple of LedgerRow
         A row for everything that is billed.
     basis : {"exact", "reconstructed", "estimate"}
-        What the number rests on, as :func:`budgetkit.counters.basis_of` has it of a counter.
+        The basis of the number, as :func:`budgetkit.counters.basis_of` has it of a counter.
     nearer : str
         The one line that says how a count would come nearer; empty where nothing would.
 
