@@ -171,7 +171,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
             return list(connection.execute(query, values))
     except sqlite3.Error as error:
         raise ValueError(
-            f"{path.name}: cannot be read as its program wrote it ({error})."
+            f"Cannot read {path.name} ({error}). Save it again with its program."
         ) from None
 
 

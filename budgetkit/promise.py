@@ -76,7 +76,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     risk : float
         Chance that the next one misses it.
     kind : str
-        What they are, in the plural.
+        Their noun, in the plural.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def range_of(units: int, risk: float, kind: str) -> str:
     risk : float
         Chance that the next one lies beyond one of its ends.
     kind : str
-        What they are, in the plural.
+        Their noun, in the plural.
 
     Returns
     -------
@@ -174,14 +174,14 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
 
 
 def is_controlled(losses: Sequence[float], risk: float) -> bool:
-    """Tell whether the next loss is at most the risk in the mean.
+    """Tell whether the next loss is at most the risk on average.
 
     Parameters
     ----------
     losses : sequence of float
         One for each unit, between 0 and 1: which share of a conversation's answers is cut short, say.
     risk : float
-        What the next one may lose.
+        The most that the next one may lose.
 
     Returns
     -------

@@ -78,7 +78,7 @@ STATES = {
     "card with a safety reserve": CARD + '\nexplorer.move("safety", "8%")',
     "card that claims too much": CARD + '\nexplorer.move("output", "50%")',
     "card whose history has the rest": 'explorer = bk.DesignCard("working_memory", "coding-agent", window=16_384)',
-    "card without a conversation": 'explorer = bk.DesignCard("chat", model="claude-sonnet-4-5")',
+    "card without a conversation": 'explorer = bk.DesignCard("chat", model="claude-haiku-4-5")',
     "card without a remainder": 'explorer = bk.DesignCard("agent_prompt", "support-chat", window=8_192)',
     "budget": CHAT,
     "budget that claims too much": OVER,

@@ -83,9 +83,9 @@ class Allocation:
         Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
         whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
-        What happens to a section over its own cap: cut to it, or left out whole.
+        How a section over its own cap is treated: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
-        What happens to a section for which the window has too little room.
+        How a section is treated for which the window is too small.
     keep : {"first", "newest", "best"}
         Which items stay: those of the highest importance, and among equals the first, the latest, or by score. Where
         items compete (an order "... by item"), the section without a cap that is asked first says it for all of them,
@@ -188,9 +188,9 @@ class Line:
     kind : {"reserve", "allocation"}
         Which of the two it is.
     amount : int, Share or None
-        What was asked for; None is a section without a cap.
+        The requested size; None is a section without a cap.
     tokens : int or None
-        What that comes to in this window, in tokens.
+        The size in this window, in tokens.
 
     Examples
     --------

@@ -74,16 +74,16 @@ class Budget:
     window : int
         Size of the context window, in tokens.
     reserves : sequence of Reserve
-        What is held back.
+        The reserves.
     allocations : sequence of Allocation
         The sections in the order in which they stand in the prompt.
     kind : {"shared", "input", "usable"}
-        What the window holds: prompt and answer, the prompt alone, or a part that leaves room for the answer
+        Content of the window: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
         Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
-        What a claim beyond the window does: an error, 0, or a negative number.
+        Result of a claim beyond the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Whether a section that no allocation names is an error or draws on the pool.
     rounding : {"floor", "nearest", "largest_remainder"}

@@ -44,7 +44,7 @@ def wrong_type(what: str, value: object, expected: str) -> str:
 
 
 def wrong_kind(what: str, value: object, expected: str) -> str:
-    """Return the error for a value of the wrong type that may hold what was said, and is not quoted.
+    """Return the error for a value of the wrong type, without quoting it.
 
     Examples
     --------

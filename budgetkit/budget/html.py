@@ -200,7 +200,7 @@ def element(name: str, /, *inside: object, **attributes: object) -> Markup:
     name : str
         Its tag.
     *inside : str or Markup
-        What it holds; texts are escaped.
+        Its content; texts are escaped.
     **attributes
         By name, with "_" for "-" and at the end of a word of Python's, as in ``class_``; None leaves one out.
 

@@ -28,9 +28,9 @@ class Wording:
     title : str
         The heading.
     near : str
-        What stands beside a section near its limit.
+        The mark beside a section near its limit.
     thousands : str
-        What parts thousands: "," or nothing.
+        The thousands separator: "," or nothing.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def messages(
 ) -> list[Data]:
     """Return the messages to send, in the order of the sections.
 
-    What was said stays in the order in which it was said: all messages of users, assistants and tools stand
+    Messages stay in the order of the conversation: all messages of users, assistants and tools stand
     together where the first of their sections stands, so that a tool's result never parts from its call; the last
     message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
     into the request beside them, see `tools`.
@@ -189,11 +189,11 @@ def describe(
     Parameters
     ----------
     plan : Plan
-        What was granted.
+        The granted tokens.
     counter : callable or str
         Text to tokens, or the name of a counter.
     framing : Framing, optional
-        What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
+        Framing of a message, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
         joins a message which is sent anyway.
     wording : Wording
         How it is said: `BUDGETKIT`, or `PLAN_195` as the document says it, which some prompts refer to.

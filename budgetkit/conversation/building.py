@@ -56,11 +56,11 @@ class Built:
     messages : list of dict
         In the order of the sections, in the form of their provider: that in which they came, or OpenAI's chat format.
     plan : Plan
-        What each section was granted, what was cut or dropped, and why.
+        Grants, cuts and drops of each section, with reasons.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages, as in :class:`budgetkit.conversation.Request`.
     warnings : tuple of str
-        What was left out though there was room for it, and what goes out that nobody can count, in words.
+        Sentences on items left out although they fit, and on content that cannot be counted.
     """
 
     messages: list[dict[str, Any]]
@@ -95,11 +95,11 @@ def build(
         From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
         out.
     policy : Policy or str, optional
-        What prunes the section of the history to what the others leave; its own `keep` when left out.
+        The pruning policy of the history; the section's own `keep` when left out.
     context_role : str, default "system"
         Role under which retrieved texts are sent, where the chat format has one of its own for them.
     framing : Framing, optional
-        What a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -113,7 +113,7 @@ def build(
         Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
         :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
     markers : Mapping
-        What stands where a text was cut, for sections kept as "newest", "best" and "first".
+        The marker where a text was cut, for sections kept as "newest", "best" and "first".
     tell : bool, default False
         Whether the last message tells the model how its window is used, see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -141,7 +141,7 @@ def build(
     >>> import budgetkit as bk
     >>> built = build(
     ...     bk.presets.working_memory(2_000, output=200, history_floor=0),
-    ...     "gpt-4o",
+    ...     "gpt-5.4",
     ...     policy=bk.policies.SlidingWindow(1),
     ...     system="Be brief.",
     ...     procedure="Ask for the order's number.",
@@ -152,7 +152,7 @@ def build(
     >>> [message["role"] for message in built.messages], built.messages[-1]["content"]
     (['system', 'system', 'system', 'user', 'assistant', 'user'], 'Where is my refund?')
     >>> built.plan.used
-    51
+    52
     """
     check_choice("start_on", start_on, get_args(StartOn))
     if form in USER_FIRST:
@@ -343,7 +343,7 @@ async def build_async(
     >>> import asyncio
     >>> import budgetkit as bk
     >>> async def find(): return [("Refunds take five days.", 0.9)]
-    >>> made = asyncio.run(build_async(bk.presets.rag(4_000), "gpt-4o", retrieval=find(), user="My refund?"))
+    >>> made = asyncio.run(build_async(bk.presets.rag(4_000), "gpt-5.4", retrieval=find(), user="My refund?"))
     >>> [message["content"] for message in made.messages]
     ['Refunds take five days.', 'My refund?']
     """

@@ -80,7 +80,7 @@ class Conversation:
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        What leaves the history, and when, or its name; the oldest first when left out. The rules of a product, such as
+        The pruning policy or its name; the oldest first when left out. The rules of a product, such as
         "codex", are for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
         From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
@@ -103,7 +103,7 @@ class Conversation:
     roles, framing, section
         As for :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
-        What is done where nothing more may leave and the window is overrun all the same: a warning, an error, or the
+        Action if nothing more may be dropped and the window is still overrun: a warning, an error, or the
         request alone tells it. A budget whose deficit is "raise" raises in place of a warning.
 
     start_on : {"user", "any"}, default "user"
@@ -116,13 +116,13 @@ class Conversation:
 
     Notes
     -----
-    What was sent stays as it was until the policy cuts, so that a prompt cache holds it. What has left is forgotten
+    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. What has left is forgotten
     and takes no memory. Threads and tasks may share a conversation; requests wait for one another.
 
     Examples
     --------
     >>> import budgetkit as bk
-    >>> talk = Conversation(bk.presets.working_memory(4_000, output=500), bk.policies.SlidingWindow(2), "gpt-4o")
+    >>> talk = Conversation(bk.presets.working_memory(4_000, output=500), bk.policies.SlidingWindow(2), "gpt-5.4")
     >>> for turn in range(4):
     ...     talk.add({"role": "user", "content": f"Question {turn}"})
     ...     request = talk.request()

@@ -196,11 +196,11 @@ class MemoryTokens:
     context_window : int
         Its window.
     messages_tokens, directive_tokens : int
-        What the conversation and the directive count.
+        Tokens of the conversation and the directive.
     response_reserve, safety_buffer : int
-        What is held back for the answer, and against a wrong count.
+        Tokens reserved for the answer, and against a wrong count.
     memory_tokens : int
-        What is left for memory, at least 0.
+        Tokens left for memory, at least 0.
     is_constrained : bool
         Whether that is below 1,000.
 
@@ -232,7 +232,7 @@ def memory_tokens(
     messages : sequence
         The conversation, in any format that :func:`budgetkit.load_trace` reads.
     directive : str
-        What is always sent whole.
+        Text that is always sent whole.
 
     Returns
     -------
@@ -281,7 +281,7 @@ class Listing:
     entry : str, default "{text}"
         How each passage is written; "{number}" stands for its place, from 1.
     between : str, default "\n\n"
-        What stands between two entries, and between the title and the first.
+        The separator between two entries, and between the title and the first.
 
     Raises
     ------
@@ -367,9 +367,9 @@ class ListedSection:
     count : callable
         From text to tokens.
     framing : Framing
-        What the message costs beyond its text.
+        Tokens that the message costs beyond its text.
     more : int
-        What is paid beside it, in tokens, such as the priming of a request that this message ends.
+        Further tokens, such as the priming of a request that this message ends.
     """
 
     listing: Listing

@@ -81,14 +81,14 @@ class Request:
     tools : list of dict
         Tool schemas, those of Gemini and Bedrock Converse in their wrapping.
     plan : Plan
-        What each section holds, against its limit.
+        Tokens of each section, against its limit.
     tokens : int
         Size of the whole request, as :func:`budgetkit.count_request` counts it: messages, schemas, the priming of the
         answer and the budget's text.
     over : int
         How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
     left : tuple of Removal
-        What left at this request, and why.
+        Messages dropped at this request, with reasons.
     summaries : tuple of str
         The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
     stable : int

@@ -2,7 +2,7 @@
 
 They are its policy, its counter and how its requests are made.
 
-    {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-4o"}, "framing": {"name": "counter"},
+    {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-5.4"}, "framing": {"name": "counter"},
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 

@@ -264,7 +264,7 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
         ]
         if strange:
             raise ValueError(
-                f"{what} message {strange[0]}, which the other parts do not have, or not so"
+                f"{what} message {strange[0]}, which the other parts lack or contradict"
             )
     if not 0 <= tally.start <= len(slots):
         raise ValueError(f"its turn begins at message {tally.start} of {len(slots)}")

@@ -352,9 +352,9 @@ def trim(
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.reading.tools`.
     policy : Policy or str, optional
-        What leaves, or its name, where it is not the oldest first.
+        The pruning policy or its name, if not the oldest first.
     framing : Framing, optional
-        What a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional

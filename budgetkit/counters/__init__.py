@@ -96,7 +96,7 @@ def counter(
     Parameters
     ----------
     name : str, Model or callable
-        A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-4o"``), an
+        A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-5.4"``), an
         encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
         ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
         slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another
@@ -105,7 +105,7 @@ def counter(
         encoding, times a published slope where there is one. The counter's name and its `basis` say which: exact,
         reconstructed or estimate.
     unknown : str
-        What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
+        Treatment of a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of that model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact
@@ -128,7 +128,7 @@ def counter(
 
     Examples
     --------
-    >>> exact, rough = counter("gpt-4o"), counter("chars/4")
+    >>> exact, rough = counter("gpt-5.4"), counter("chars/4")
     >>> exact("Hello world"), rough("Hello world"), rough("")
     (2, 2, 1)
     >>> counter("bytes/4", rounding="ceil", minimum=0)("🎉" * 17)
@@ -146,7 +146,7 @@ def counter(
     if not isinstance(name, str):
         raise TypeError(
             wrong_type(
-                "counter", name, "a model, a function or a name, such as 'gpt-4o' or 'chars/4'"
+                "counter", name, "a model, a function or a name, such as 'gpt-5.4' or 'chars/4'"
             )
         )
     if tokenizer is not None:
@@ -227,11 +227,11 @@ def calibrate(
     Parameters
     ----------
     counter : str, Model or callable
-        What the slope is times, as :func:`counter` takes it: a public encoding, say, or a function.
+        The counter that the slope multiplies, as :func:`counter` takes it: a public encoding, say, or a function.
     texts : sequence of str
-        What was sent, one text a request.
+        The texts sent, one per request.
     counts : sequence of int
-        What the provider counted for each, in tokens, without what a request costs beyond its text.
+        The provider's count of each, in tokens, without the cost of a request beyond its text.
     model : str or Model
         The model that counted.
     projects : sequence, optional

@@ -48,7 +48,7 @@ class CalibratedCounter(CounterBase):
     units : int
         On how many projects, or single texts, the interval rests; 0 where it was published.
     units_are : str
-        What these are.
+        Their kind.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
     """Return how far texts lie from a slope fitted without their group.
 
-    From 19 groups on, at most one in twenty texts of the next group lies beyond either end, in the mean; of fewer
+    From 19 groups on, at most one in twenty texts of the next group lies beyond either end on average; of fewer
     groups it is the range that was seen.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
@@ -229,7 +229,7 @@ def published(model: str) -> CalibratedCounter:
 
     Examples
     --------
-    >>> published("claude-sonnet-4-5")("Hello world")
+    >>> published("claude-haiku-4-5")("Hello world")
     2
     """
     row = calibration_row(model)

@@ -73,7 +73,7 @@ class CharacterCounter(CounterBase):
     minimum : int
         Fewest tokens of any text, the empty one included.
     unit : {"codepoint", "utf16", "byte", "word"}
-        What length is measured in: Python's characters, C#'s and JavaScript's, UTF-8's bytes, or what stands
+        The unit of length: Python's characters, C#'s and JavaScript's, UTF-8's bytes, or what stands
         between blanks.
 
     Raises

@@ -64,7 +64,7 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> basis_of(counter("gpt-4o")), basis_of(counter("chars/4")), basis_of(len)
+    >>> basis_of(counter("gpt-5.4")), basis_of(counter("chars/4")), basis_of(len)
     ('exact', 'estimate', 'estimate')
     """
     stated: Any = getattr(counter, "basis", None)
@@ -87,7 +87,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> spread_of(counter("gpt-4o")), spread_of(counter("chars/4"))
+    >>> spread_of(counter("gpt-5.4")), spread_of(counter("chars/4"))
     ((0.0, 0.0), None)
     """
     if basis_of(counter) != "estimate":
@@ -105,7 +105,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> nearer_of(counter("gpt-4o"))
+    >>> nearer_of(counter("gpt-5.4"))
     ''
     """
     return str(getattr(counter, "nearer", ""))
@@ -117,7 +117,7 @@ def nearer_sentence(source: object) -> str:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> nearer_sentence(counter("gpt-4o"))
+    >>> nearer_sentence(counter("gpt-5.4"))
     ''
     """
     nearer = str(getattr(source, "nearer", ""))
@@ -158,7 +158,7 @@ class FunctionCounter(CounterBase):
     function : callable
         From text to tokens.
     name : str, optional
-        What the counter is called; else the function's own name and, where it has one, the line that it begins on.
+        The counter's name; else the function's own name and, where it has one, the line that it begins on.
 
     Examples
     --------

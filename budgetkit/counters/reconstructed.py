@@ -73,7 +73,7 @@ class ReconstructedCounter(CounterBase):
 
     Examples
     --------
-    >>> ReconstructedCounter("claude-sonnet-4-5", "3.0").basis
+    >>> ReconstructedCounter("claude-haiku-4-5", "3.0").basis
     'reconstructed'
     """
 
@@ -151,7 +151,7 @@ def is_usable() -> bool:
 class _Tiling:
     """Count chunk by chunk with the vocabulary and the stream of one of ctok's families.
 
-    What is remembered of a chunk is one number: its pieces times 4, plus 2 where its stream begins with a word's
+    One number is remembered of a chunk: its pieces times 4, plus 2 where its stream begins with a word's
     begin, plus 1 where it ends with a word's end. A single blank between an end and a begin costs nothing.
     """
 

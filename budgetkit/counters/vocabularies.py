@@ -65,7 +65,7 @@ class VocabularyCounter(CounterBase):
     model : str
         The model that is counted for.
     vocabulary : str
-        What the file is called beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
+        The file's name beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
     file : TokenizerFile
         Where the vocabulary lies, and how it is read.
     is_exact : bool
@@ -73,9 +73,9 @@ class VocabularyCounter(CounterBase):
 
     Examples
     --------
-    >>> counter = VocabularyCounter("gemini-2.5-pro", "gemma3", TokenizerFile("tokenizer.json"), True)
+    >>> counter = VocabularyCounter("gemini-3.5-flash", "gemma3", TokenizerFile("tokenizer.json"), True)
     >>> counter.name, counter.exact
-    ('gemini-2.5-pro (gemma3)', True)
+    ('gemini-3.5-flash (gemma3)', True)
     """
 
     model: str
@@ -105,7 +105,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
     Examples
     --------
-    >>> vocabulary_of("anthropic/claude-sonnet-4.5")["name"], vocabulary_of("gpt-4o")
+    >>> vocabulary_of("anthropic/claude-haiku-4.5")["name"], vocabulary_of("gpt-5.4")
     ('ctok 3.0', None)
     """
     name = dashed(model)
@@ -180,7 +180,7 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
     --------
     >>> from budgetkit.counters import counter
     >>> from budgetkit.models import model
-    >>> basis_for(counter("gpt-4o"), model("gpt-4.1")), basis_for(counter("gpt-4o"), model("claude-sonnet-4-5"))
+    >>> basis_for(counter("gpt-5.4"), model("gpt-5.5")), basis_for(counter("gpt-5.4"), model("claude-haiku-4-5"))
     ('exact', 'estimate')
     """
     basis = basis_of(counter)
@@ -204,9 +204,9 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     --------
     >>> from budgetkit.counters import counter
     >>> from budgetkit.models import model
-    >>> estimated_by(counter("gemini-2.5-pro"), model("gemini-2.5-pro")), estimated_by(len, model("gpt-4o"))
+    >>> estimated_by(counter("gemini-3.5-flash"), model("gemini-3.5-flash")), estimated_by(len, model("gpt-5.4"))
     ('0.98 × o200k_base', 'len')
-    >>> estimated_by(counter("gpt-4o"), model("gpt-4o"))
+    >>> estimated_by(counter("gpt-5.4"), model("gpt-5.4"))
     ''
     """
     if basis_for(counter, model) != "estimate":
@@ -222,7 +222,7 @@ def nearer(model: str) -> str:
 
     Examples
     --------
-    >>> nearer("gpt-4o")
+    >>> nearer("gpt-5.4")
     ''
     """
     row = vocabulary_of(model)

@@ -46,7 +46,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     trace : Trace, str, Path, frame or messages
         The conversation, or what holds it.
     counter : str, Model or callable
-        What the figures will be made with: the name of a counter or model, or a function from text to tokens.
+        The counter of the figures: the name of a counter or model, or a function from text to tokens.
 
     Returns
     -------
@@ -62,10 +62,10 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     --------
     >>> said = {"role": "user", "content": "Dear Ms. Okafor, your order is A-1734.", "name": "ada"}
     >>> trace = Trace("mine", [said])
-    >>> shown = redact(trace, "gpt-4o")
+    >>> shown = redact(trace, "gpt-5.4")
     >>> shown.messages[0].text
     'Q X. Xxxxxx a, xxxx x xx X-1111.'
-    >>> shown.counts("gpt-4o") == trace.counts("gpt-4o")
+    >>> shown.counts("gpt-5.4") == trace.counts("gpt-5.4")
     array([ True])
     """
     trace = trace_of(trace)

@@ -2,7 +2,7 @@
 
 A configuration file holds a whole budget, so that it can be loaded, checked and used without code::
 
-    model: gpt-4o-mini                 sets window, counter and framing; may be left out
+    model: gpt-5.4-mini                sets window, counter and framing; may be left out
     window: 16384                      in tokens, instead of the model's
     counter: o200k_base                instead of the model's
     policy: oldest first               or {class: SlidingWindow, turns: 6}
@@ -66,7 +66,7 @@ class Configuration:
     model, counter : str, optional
         Their names.
     policy : Policy, optional
-        What prunes the history.
+        The pruning policy.
     window : int, optional
         In tokens.
     """
@@ -94,7 +94,7 @@ def filled_in(
 
     Examples
     --------
-    >>> settings = Configuration("chat", model="gpt-4o", counter="chars/4")
+    >>> settings = Configuration("chat", model="gpt-5.4", counter="chars/4")
     >>> filled_in(settings, model="gpt-5")
     CallSettings(model='gpt-5', counter='chars/4', policy=None)
     """
@@ -132,9 +132,9 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     Examples
     --------
     >>> sliding = {"class": "SlidingWindow", "turns": 6}
-    >>> settings = configuration_of({"model": "gpt-4o", "policy": sliding, "budget": "rag"})
+    >>> settings = configuration_of({"model": "gpt-5.4", "policy": sliding, "budget": "rag"})
     >>> settings.budget, settings.model, settings.policy
-    ('rag', 'gpt-4o', SlidingWindow(6))
+    ('rag', 'gpt-5.4', SlidingWindow(6))
     """
     fields = dict(data)
     agent = fields.get("agent")
@@ -238,11 +238,11 @@ class Setup:
     counter : callable
         From text to tokens.
     framing : Framing
-        What a message costs beyond its text.
+        Tokens that a message costs beyond its text.
     model : Model, optional
         The model, where one is named.
     policy : Policy, optional
-        What prunes the history, where a configuration names it.
+        The pruning policy, if a configuration names it.
     """
 
     budget: Budget
@@ -266,9 +266,9 @@ def setup_of(
     budget : Budget, str, Path, Mapping or callable
         As :func:`budget_of` takes it.
     counter : str, Model or callable, optional
-        What counts; the model's own, or o200k_base where none is named.
+        The counter; the model's own, or o200k_base where none is named.
     framing : Framing, optional
-        What a message costs beyond its text; the model's own, or that of the counter's model.
+        Tokens that a message costs beyond its text; the model's own, or that of the counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
@@ -288,7 +288,7 @@ def setup_of(
 
     Examples
     --------
-    >>> setup = setup_of("chat", model="claude-sonnet-4-5")
+    >>> setup = setup_of("chat", model="claude-haiku-4-5")
     >>> setup.budget.window, setup.framing.priming
     (200000, 6)
     """
@@ -355,7 +355,7 @@ def budget_of(
     >>> budget_of("chat")
     Traceback (most recent call last):
     ...
-    ValueError: Preset 'chat' needs a window. Add window= in tokens or a model, for example model='gpt-4o'.
+    ValueError: Preset 'chat' needs a window. Add window= in tokens or a model, for example model='gpt-5.4'.
     """
     budget = read_budget(budget)
     if isinstance(budget, Plan):
@@ -394,7 +394,7 @@ def budget_of(
         name = getattr(budget, "name", getattr(budget, "__name__", "of yours"))
         raise ValueError(
             f"Preset {brief(budget if isinstance(budget, str) else name)} needs a window. "
-            "Add window= in tokens or a model, for example model='gpt-4o'."
+            "Add window= in tokens or a model, for example model='gpt-5.4'."
         )
     return make(window)
 
@@ -404,8 +404,8 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
 
     Examples
     --------
-    >>> read_budget({"budget": "chat", "model": "gpt-4o"}).model
-    'gpt-4o'
+    >>> read_budget({"budget": "chat", "model": "gpt-5.4"}).model
+    'gpt-5.4'
     """
     if isinstance(budget, Path):
         return budget_in(_text_at(budget), one_line(str(budget)))

@@ -173,7 +173,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     role : str
         Role of a text, such as "context".
     where : str
-        What an error calls the place.
+        Name of the place in an error.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Models: the window of each, what the window means, and everything else that a model's name decides.
+"""Models: their windows, and the other facts that a model's name decides.
 
 What a window means is its *kind*::
 
@@ -93,7 +93,7 @@ class Model:
     window : int
         Context window, in tokens; prompt and answer together, or the prompt alone, as ``kind`` says.
     kind : {"shared", "input"}
-        What the window holds.
+        Content of the window.
     max_output : int, optional
         Longest answer, in tokens: inside a shared window, on top of an input window.
     encoding : str
@@ -216,7 +216,7 @@ class Model:
     def cache(self) -> str:
         """The name of its provider's prompt cache, in :data:`budgetkit.cost.CACHES`.
 
-        >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
+        >>> [resolve(name).cache for name in ("gpt-5.4", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
         ['openai', 'anthropic-4096', 'longest prefix']
         """
         for name, row in read_rows("prompt_caches.toml", "cache").items():
@@ -265,10 +265,10 @@ def model(
     Parameters
     ----------
     name : str or Model
-        ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
+        ``"gpt-5.4"``, or with a date, ``"gpt-5.4-2026-03-05"``, or with a provider, ``"openai/gpt-5.4"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        What to do with a name that nothing knows: take the numbers of the listed model whose name it goes on from,
+        Treatment of an unknown name: take the numbers of the listed model whose name it goes on from,
         else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.
@@ -294,10 +294,10 @@ def model(
 
     Examples
     --------
-    >>> model("gpt-4o").window, model("gpt-5").window, model("gpt-5").total
-    (128000, 272000, 400000)
-    >>> model("openai/gpt-4o-2024-08-06").provenance
-    'prefix gpt-4o of gpt-4o-2024-08-06'
+    >>> model("gpt-5.4").window, model("gpt-5.4-mini").window, model("gpt-5.4-mini").total
+    (1050000, 272000, 400000)
+    >>> model("openai/gpt-5.4-2026-03-05").provenance
+    'prefix gpt-5.4 of gpt-5.4-2026-03-05'
     """
     check_choice("unknown", unknown, ("default", "raise"))
     facts = resolve(name)
@@ -345,7 +345,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     Examples
     --------
     >>> claude = resolve("claude-sonnet-4-5")
-    >>> claude.window, claude.tokenizer, claude.cache, resolve("gpt-4o", window=8_192).window
+    >>> claude.window, claude.tokenizer, claude.cache, resolve("gpt-5.4", window=8_192).window
     (200000, 'calibrated', 'anthropic', 8192)
     >>> resolve("no-such-model").notice.partition(".")[0]
     "Unknown model 'no-such-model': a window of 8,192 tokens and cl100k_base are assumed"
@@ -355,7 +355,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     elif isinstance(name, str) and name.strip():
         facts = _look_up(name.strip())
     else:
-        raise ValueError(wrong_type("model", name, "a name, such as 'gpt-4o', or a Model"))
+        raise ValueError(wrong_type("model", name, "a name, such as 'gpt-5.4', or a Model"))
     if must_know and window is None and not facts.is_known:
         raise ValueError(
             f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose a listed model, or give "
@@ -376,13 +376,13 @@ def model_name(model: str | Model) -> str:
 
     Examples
     --------
-    >>> model_name("gpt-4o"), model_name(resolve("gpt-4o"))
-    ('gpt-4o', 'gpt-4o')
+    >>> model_name("gpt-5.4"), model_name(resolve("gpt-5.4"))
+    ('gpt-5.4', 'gpt-5.4')
     """
     if isinstance(model, str):
         return model
     if not isinstance(model, Model):
-        raise TypeError(wrong_type("model", model, "a name, such as 'gpt-4o', or a Model"))
+        raise TypeError(wrong_type("model", model, "a name, such as 'gpt-5.4', or a Model"))
     return model.name
 
 
@@ -391,8 +391,8 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
     Examples
     --------
-    >>> models_of("gpt-4o"), models_of(["gpt-4o", "gpt-5"])
-    (['gpt-4o'], ['gpt-4o', 'gpt-5'])
+    >>> models_of("gpt-5.4"), models_of(["gpt-5.4", "gpt-5.5"])
+    (['gpt-5.4'], ['gpt-5.4', 'gpt-5.5'])
     """
     if isinstance(models, str | Model):
         return [models]
@@ -407,8 +407,8 @@ def listed_name(model: str | Model) -> str:
 
     Examples
     --------
-    >>> listed_name("gpt-4o"), listed_name(resolve("gpt-4o"))
-    ('gpt-4o', 'gpt-4o')
+    >>> listed_name("gpt-5.4"), listed_name(resolve("gpt-5.4"))
+    ('gpt-5.4', 'gpt-5.4')
     """
     if isinstance(model, str):
         return model
@@ -426,8 +426,8 @@ def found_by(name: str) -> Model | None:
 
     Examples
     --------
-    >>> found_by("gpt-4o").window, found_by("gtp-4o")
-    (128000, None)
+    >>> found_by("gpt-5.4").window, found_by("gtp-5.4")
+    (1050000, None)
     """
     if len(bare(name)) > LONGEST_NAME:
         return None
@@ -528,8 +528,8 @@ def similar_models(name: str) -> list[str]:
 
     Examples
     --------
-    >>> similar_models("gpt-4oo")[0]
-    'gpt-4o'
+    >>> similar_models("gpt-5.44")[0]
+    'gpt-5.4'
     """
     return nearest_names(name, (row.name for row in models()))
 

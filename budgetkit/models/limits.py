@@ -1,4 +1,4 @@
-"""Limits beside the window: what a program makes of a model's window, and how much a model may think."""
+"""Limits beside the window: a program's own limit, and the thinking of a model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ProductWindow:
     Parameters
     ----------
     label : str
-        What people call the program.
+        Common name of the program.
     window : int
         The model's window, in tokens.
     shown : int
-        What the program shows or lets through of it, in tokens.
+        Tokens of it that the program shows or lets through.
     acts_at : int
         The size of a prompt at which its rule acts, in tokens; what is shown where it has none.
     source, date : str
@@ -135,9 +135,9 @@ class Thinking:
     Parameters
     ----------
     model, effort : str
-        What was asked for.
+        The requested model and effort.
     tokens : int or None
-        The most, in tokens; None where nobody says.
+        The most, in tokens; None if unknown.
     source, date : str
         Where it was read, or who says that it is unknown, and when.
     """
@@ -200,7 +200,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
 
     Examples
     --------
-    >>> thinking("gemini-2.5-flash", "medium").reserve()
+    >>> thinking("gemini-2.5-flash-lite", "medium").reserve()
     Reserve('thinking', 8192, serves='output')
     >>> thinking("gpt-5.1", "high").tokens is None, thinking("gpt-5.1", "none").tokens
     (True, 0)

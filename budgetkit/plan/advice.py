@@ -235,9 +235,9 @@ class Finding:
     code : str
         Its name, one of `CODES`.
     sentence : str
-        What is wrong, with its numbers.
+        The problem, with its numbers.
     mend : str
-        What to do.
+        The fix.
     """
 
     code: str
@@ -259,9 +259,9 @@ class Case:
     model : budgetkit.models.Model, optional
         The model that answers.
     policy : budgetkit.pruning.policies.Policy, optional
-        What prunes the history.
+        The pruning policy.
     demand : DataFrame, optional
-        What a conversation asks for: one row a request, one column a section, in tokens.
+        The demand of a conversation: one row per request, one column per section, in tokens.
     lost : sequence of int
         How many messages leave before each request, as a replay says.
     tools, thinking : int
@@ -512,7 +512,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     budget : Budget
         The window and its lines.
     **facts
-        What else is known, as fields of `Case`; None says nothing.
+        Further facts, as fields of `Case`; None means unknown.
 
     Returns
     -------

@@ -93,11 +93,11 @@ class _TokensLeft:
     room : int or array
         The window less its reserves and what was taken; what a reserve holds for one section stands beside it.
     pool : int or array
-        What no cap claims, less what sections without a cap took of it together.
+        Tokens that no cap claims, less those that sections without a cap took together.
     promised : dict
         The floor of each section, but never more than it asks for or its cap lets it take.
     waiting, waiting_uncapped : int or array
-        What is promised to all sections that are still to be asked, and to those of them without a cap.
+        Floors of all sections that are still to be asked, and of those without a cap.
     """
 
     def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:

@@ -308,8 +308,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     budget : Budget
         The budget to change. Over-committed values are planned too, with a signed deficit.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
-        What each section asks for, in tokens; a frame asks for many at once: the turns of a conversation,
-        or one row a conversation.
+        The demand of each section, in tokens; a frame asks for many at once: the turns of a conversation,
+        or one row per conversation.
     **lines
         ``window``, a reserve or a section, with the sizes to try, in tokens or shares.
 
@@ -389,12 +389,12 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     Parameters
     ----------
     swept : DataFrame
-        What `sweep` returned for a frame of many demands.
+        The result of `sweep` for a frame of many demands.
     by : str or list of str
         The lines that were moved.
     of : {"turns", "conversations"}
-        What is counted: every row of the demand, or every conversation once, which is cut where any of its turns is.
-        A conversation is what the demand's index says beside "turn"; a frame without turns has one a row.
+        The unit: every row of the demand, or every conversation once, which is cut where any of its turns is.
+        A conversation is what the demand's index says beside "turn"; a frame without turns has one per row.
 
     Returns
     -------

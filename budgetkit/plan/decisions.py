@@ -27,11 +27,11 @@ class Grant:
     section : str
         Name of the section.
     demand : int
-        What it asked for, in tokens.
+        Its demand, in tokens.
     limit : int
-        What it might have taken when it was asked, in tokens.
+        Its limit when it was asked, in tokens.
     granted : int
-        What it took, in tokens.
+        Its granted tokens.
 
     Examples
     --------
@@ -93,9 +93,9 @@ class Decision:
     tokens : int
         Its size before, in tokens.
     kept : int
-        What stays of it, in tokens.
+        Its kept tokens.
     outcome : {"kept", "cut", "dropped"}
-        What was decided.
+        The outcome.
     reason : str
         Why.
 
@@ -218,7 +218,7 @@ class Decisions:
         return rows[~np.isin(rows, [*self.cuts])]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row an item.
+        """Return one row per item.
 
         Examples
         --------

@@ -55,7 +55,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     budget : Budget
         The window and its lines.
     demand : mapping of str to int
-        What each section asks for, in tokens; a section that is not named asks for none.
+        The demand of each section, in tokens; a section that is not named asks for none.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     budget : Budget
         The window and its lines.
     items : iterable of Item, or Items
-        What wants to stand in the window, oldest first within a section.
+        The items to fit, oldest first within a section.
     cut : callable, optional
         ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None; asked
         for the first item that does not fit in a section whose granularity is "line" or "token". For
@@ -237,7 +237,7 @@ class _Choice(Sections):
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised to a first item that cannot be cut.
 
-        What is required never vanishes.
+        A required item never vanishes.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):

@@ -42,7 +42,7 @@ class Item:
     group : Hashable or None
         Items of one group are kept or dropped together (a tool call and its results). ``None`` stands alone.
     payload : object
-        What the item stands for, e.g. a message. Passed through untouched.
+        The content of the item, such as a message. Passed through unchanged.
     roles : mapping of str to str or None
         The role table that put it into its section, so that a plan for another table is found out. It is no part
         of what makes two items equal.
@@ -98,7 +98,7 @@ class Units:
     tokens : list of int
         Size of each unit.
     scores : list of float or None
-        What the units are worth; None where nobody asked for it.
+        Worth of the units; None where it is not needed.
     order : sequence of int
         Number of the unit at each place.
     number : list of int or None

@@ -75,14 +75,14 @@ _DROPPED = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A budget's grants, one a section, and decisions, one an item.
+    """A budget's grants, one per section, and decisions, one per item.
 
     Parameters
     ----------
     budget : Budget
-        What was planned with.
+        The budget of the plan.
     grants : tuple of Grant
-        One a section, in the order of the prompt.
+        One per section, in the order of the prompt.
     decisions : Decisions
         One an item; empty for a plan of plain numbers.
 
@@ -243,7 +243,7 @@ class Plan:
         return explain(self, of, self.replan)
 
     def frame(self) -> pd.DataFrame:
-        """Return the diagnostics, one row a section.
+        """Return the diagnostics, one row per section.
 
         Returns
         -------

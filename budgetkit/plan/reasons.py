@@ -34,7 +34,7 @@ class Mend:
     Parameters
     ----------
     line : str
-        What changes: "window", a reserve, a section, "importance" of a section or an item, "limit_items" of a section,
+        The changed line: "window", a reserve, a section, "importance" of a section or item, "limit_items" of a section,
         or "tokens" of the item.
     before : int
         Its value now, in tokens or importance.
@@ -62,9 +62,9 @@ class Why:
     section : str
         Its section.
     wanted : int
-        What it asked for, in tokens.
+        Its demand, in tokens.
     kept : int
-        What it got, in tokens.
+        Its granted tokens.
     reasons : tuple of str
         The reasons in order, from the section's limit down to the item.
     mends : tuple of Mend

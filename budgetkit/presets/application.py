@@ -29,8 +29,8 @@ def window_of(window: Window) -> dict[str, Any]:
     --------
     >>> window_of(8192)
     {'window': 8192}
-    >>> window_of("gpt-4o")
-    {'window': 128000, 'kind': 'shared', 'max_output': 16384}
+    >>> window_of("gpt-5.4")
+    {'window': 1050000, 'kind': 'shared', 'max_output': 128000}
     >>> window_of("8k")
     Traceback (most recent call last):
     ...
@@ -264,9 +264,9 @@ def working_memory(
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}
-        What the current message claims: what it counts, `incoming` tokens and no more, or the larger of both.
+        The claim of the current message: its count, `incoming` tokens and no more, or the larger of both.
     incoming : int, default 500
-        What "fixed" and "larger" hold back, in tokens.
+        Tokens that "fixed" and "larger" hold back.
     knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
     history_floor : int, default 4,000
@@ -275,7 +275,7 @@ def working_memory(
     best : int, optional
         How many passages and episodes at most; 3.
     kind : {"shared", "input", "usable"}, optional
-        What the window holds; "usable" for one that leaves room for the answer already, where `output` claims
+        Content of the window; "usable" for one that leaves room for the answer already, where `output` claims
         nothing. Without it a model's own, or "shared".
 
     Returns

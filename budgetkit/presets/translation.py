@@ -57,11 +57,11 @@ class Translation:
     Parameters
     ----------
     budget : Budget
-        What the configuration means.
+        Meaning of the configuration.
     config : dict
         Plain data, as JSON and YAML hold it.
     unsaid : tuple of str
-        What of the one has no place in the other, a line each.
+        Parts of the one without a place in the other, one per line.
 
     Examples
     --------

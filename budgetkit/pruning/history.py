@@ -65,7 +65,7 @@ class History:
     Attributes
     ----------
     tokens, messages : int
-        What the history holds now. A summary is no message.
+        Tokens of the history now. A summary is not a message.
     state, shrunk, gone : list of int
         For each slot what became of it, and the requests at which it shrank and left (`NEVER` if not).
     first_change : int

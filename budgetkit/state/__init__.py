@@ -223,7 +223,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     value : Budget or Plan
-        What is saved.
+        The saved object.
     texts : bool, default False
         Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
 

@@ -182,7 +182,7 @@ class Trace:
     contexts : Mapping
         From the index of a message to the passages retrieved for it.
     meta : Mapping
-        What the file says about the conversation.
+        Facts of the file about the conversation.
     source : str
         File and line it was read from.
     fields : Mapping
@@ -376,7 +376,7 @@ class Trace:
         counter : callable or str
             From text to tokens, or the name of a counter.
         framing : Framing, optional
-            What a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; that of its own model when left out.
 
         Returns
         -------
@@ -424,12 +424,12 @@ class Trace:
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.tally`), or a function from a message to its section.
         framing : Framing, optional
-            What a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; that of its own model when left out.
 
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens; ``attrs["roles"]`` has
+            One row per turn (index ``turn``, from 1), one int64 column per section, in tokens; ``attrs["roles"]`` has
             the role table, ``attrs["passages"]`` score and tokens of each passage, by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles

@@ -1,4 +1,4 @@
-"""JSON values from a file, one a line, with the line they stand on.
+"""JSON values from a file, one per line, with the line they stand on.
 
 A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped. A
 line longer than a conversation can be, and blank lines without end, are refused when they are met, not when the

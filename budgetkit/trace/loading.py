@@ -425,7 +425,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a conversation, in the file's order: id, title, format, messages, characters (of text).
+        One row per conversation, in the file's order: id, title, format, messages, characters (of text).
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Intake:
     Attributes
     ----------
     format : str
-        What the file was, such as "ChatGPT export".
+        Kind of the file, such as "ChatGPT export".
     titles : tuple of str
         One for each conversation, in the file's order.
     chosen : int
@@ -38,7 +38,7 @@ class Intake:
     roles : tuple of (str, int)
         Messages by role, in the order in which the roles appear.
     notes : tuple of str
-        What was left out, changed, or cannot be counted, a sentence each.
+        One sentence for each part that was left out, changed, or cannot be counted.
     model : str or None
         The model that the file says the conversation was held with; of several the last that is known.
     """

@@ -62,7 +62,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a request, in order. Columns message_index (of the answer; missing where it is not among the messages,
+        One row per request, in order. Columns message_index (of the answer; missing where it is not among the messages,
         as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
         cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
@@ -192,12 +192,12 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     counter : callable
         From text to tokens.
     framing : Framing, optional
-        What a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; that of the trace's own model when left out.
 
     Returns
     -------
     DataFrame
-        One row a reading: message_index (of the answer), counted (everything sent before it and not compacted away,
+        One row per reading: message_index (of the answer), counted (everything sent before it and not compacted away,
         tool schemas and priming included) and billed (int64, in tokens).
 
     Examples

@@ -203,7 +203,7 @@ class Tally:
     retrieved : Mapping
         From the index of a message to the passages retrieved for it.
     priming : int
-        What every request costs beyond its messages and schemas, in tokens.
+        Tokens of every request beyond its messages and schemas.
     gone : numpy.ndarray
         Of shape (messages,), int64: the index of the message from which on a compaction has taken it away.
     """
@@ -258,7 +258,7 @@ class Tally:
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``), one int64 column a section, in tokens.
+            One row per turn (index ``turn``), one int64 column per section, in tokens.
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])

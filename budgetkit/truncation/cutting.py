@@ -64,12 +64,12 @@ def truncate(
     counter : callable or str
         From text to tokens: any counter, exact or not, or its name.
     keep : {"head", "tail", "middle"}
-        What stays: the beginning, the end, or as much of both with the middle left out.
+        The part to keep: the beginning, the end, or as much of both with the middle left out.
     by : {"token", "line", "sentence"}
         Where it may be cut: between any two characters as a reader sees them, between lines, between
         sentences. Where not one line or sentence fits, the first is cut inside.
     marker : str, optional
-        What stands where text was left out; one of this kit's own when left out, ``""`` for none. Where it
+        The marker where text was left out; one of this kit's own when left out, ``""`` for none. Where it
         leaves no room for any text it is left out too.
     marker_inside : bool
         Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
@@ -274,9 +274,9 @@ def cutter(
     counter : callable or str
         From text to tokens, or the name of a counter; the one that the items were counted with.
     framing : Framing, optional
-        What a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
+        Tokens that a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
     markers : Mapping
-        What stands where text was left out, for each of "newest", "best" and "first".
+        The marker where text was left out, for each of "newest", "best" and "first".
     marker_at : {"cut", "end"}
         Whether it stands there, or after what stays, as document 003 has it.
 

@@ -356,7 +356,7 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
         (
             "waiting",
             [-1],
-            "its history waits for message -1, which the other parts do not have, or not so",
+            "its history waits for message -1, which the other parts lack or contradict",
         ),
         ("waiting", [2, 2], "its history waits for message 2"),
         ("lines", [], "its history holds message 0"),

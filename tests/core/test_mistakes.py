@@ -102,7 +102,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "number for a counter": (
         lambda: bk.counter(4),  # type: ignore[arg-type]
         TypeError,
-        "Invalid counter: 4. Expected a model, a function or a name, such as 'gpt-4o' or 'chars/4'.",
+        "Invalid counter: 4. Expected a model, a function or a name, such as 'gpt-5.4' or 'chars/4'.",
     ),
     "text for a request": (
         lambda: bk.count_request("Hello"),
@@ -137,7 +137,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "window missing": (
         lambda: bk.Conversation("chat"),
         ValueError,
-        "Preset 'chat' needs a window. Add window= in tokens or a model, for example model='gpt-4o'.",
+        "Preset 'chat' needs a window. Add window= in tokens or a model, for example model='gpt-5.4'.",
     ),
     "too many claims": (
         lambda: bk.Budget(1_000, [bk.Reserve("output", 600)], [bk.Allocation("history", 500)]),

@@ -258,7 +258,7 @@ def test_a_model_that_cannot_be_is_an_error_in_three_parts(
 def test_no_name_is_no_unknown_model(name: Any) -> None:
     with pytest.raises(
         ValueError,
-        match="Invalid model: .* Expected a name, such as 'gpt-4o'",
+        match="Invalid model: .* Expected a name, such as 'gpt-5.4'",
     ):
         model(name)
 

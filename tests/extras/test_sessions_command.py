@@ -67,7 +67,7 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
         and "estimated" in shown
         and "derived" in shown
     )
-    assert "not a forecast: the agent would have acted otherwise" in shown
+    assert "not a forecast: the agent would have acted differently" in shown
     assert "expired in a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
     assert len(shown.splitlines()) < 60
     assert SECRET not in shown and "a made-up session" not in shown, "numbers only"
@@ -213,7 +213,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     shown = " ".join(capsys.readouterr().out.split())
     assert "unpruned: 20 without effect" in shown
     assert "tokens. Use --window for a smaller one" in shown and "in tokens and dollars" in shown
-    assert "Counted: one request a turn. Use --by request to count one for each answer" in shown
+    assert "Counted: one request per turn. Use --by request to count one for each answer" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
@@ -253,7 +253,7 @@ def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> N
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0
     shown = capsys.readouterr().out
     assert "What would another setting have cost?" in shown and "150,000" in shown
-    assert "This is no forecast" in shown
+    assert "This is not a forecast" in shown
     assert run(["sessions", "1", "--what-if", "claude-haiku-4-5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]

@@ -350,7 +350,7 @@ def test_a_model_keeps_the_window_that_was_chosen_where_it_has_it() -> None:
     status = card.view.state["status"]
     sentences = " ".join([status["text"], *status["more"]])
     assert card.budget.window == 128_000
-    assert "A window of 150,000 tokens was chosen; gpt-4o has 128,000" in sentences
+    assert "A window of 150,000 tokens was chosen, but gpt-4o has only 128,000" in sentences
     card.set(model="claude-sonnet-4-5")
     assert card.budget.window == 150_000, "and a model that has it brings it back"
     card.set(window=16_000)

@@ -74,6 +74,6 @@ def test_rules_are_not_ranked_far_off_the_bill(monkeypatch: pytest.MonkeyPatch) 
     assert table["system"].tolist() == ["nothing leaves", *named, "as recorded"]
     told = finding(table)
     assert told == (
-        "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
+        "A replay of the record is more than 5 % off the bill, so the rules are not ranked by cost."
     )
     assert in_short(recorded, table)[-1] == f"What would another rule have cost? {told}"

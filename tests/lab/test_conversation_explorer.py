@@ -820,7 +820,7 @@ def test_messages_that_the_session_took_out_are_not_blamed_on_the_policy() -> No
     assert "left" in explorer.status
     assert "'oldest first' never cuts" in explorer.view.figure_timeline["note"]
     reader = explorer.view.reader
-    assert "nothing has left before" in reader["note"]
+    assert "nothing was dropped before" in reader["note"]
     assert "The session itself took out 12 more." in reader["note"]
     gone = [block for block in reader["blocks"] if block["level"] == "gone"]
     assert gone and all("compacted at" in block["mark"] for block in gone)

@@ -75,7 +75,7 @@ def test_whatever_a_box_shows_it_can_read(number: int) -> None:
 
 
 def test_a_percentage_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing here to take it of"):
+    with pytest.raises(ValueError, match="is a percentage, and this field takes tokens only"):
         whole_number("50%")
     assert decimal("0.1 %") == (Decimal("0.1"), True)
 
@@ -149,7 +149,7 @@ def test_chances_and_money_have_fractions_and_turns_have_no_percent() -> None:
     replayed = ConversationExplorer("support-chat", window=8_192)
     assert typed(replayed, "money", "0.25") == "0.25"
     assert typed(replayed, "request", "50%") == "75"
-    assert "nothing here to take it of" in replayed.status
+    assert "is a percentage, and this field takes tokens only" in replayed.status
 
 
 # --- one move, one step; reset --------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
         pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
     )
     unknown = read_of(opened(BudgetExplorer("chat"), SAID, model="nobody knows"))["model"]
-    assert unknown == {"text": "the file names the model nobody knows, of which nothing is known"}
+    assert unknown == {"text": "the file names an unknown model, nobody knows"}
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
@@ -580,7 +580,9 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
     assert typed(explorer, "conversation", "RUST") == "2: A parser in Rust"
     assert explorer.config["conversation"] == 1
     assert typed(explorer, "conversation", "nowhere") == "2: A parser in Rust"
-    assert status(explorer)["text"] == ("No title of the 6 has 'nowhere'. Type another part of it.")
+    assert status(explorer)["text"] == (
+        "None of the 6 titles contains 'nowhere'. Type another part of a title."
+    )
     assert status(explorer)["beside"] == "conversation"
     assert explorer.config["conversation"] == 1
     assert typed(explorer, "conversation", "4: Porto again") == "4: Porto again"

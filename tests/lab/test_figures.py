@@ -228,7 +228,7 @@ def test_conversations_are_counted_once_whichever_of_their_turns_is_cut() -> Non
 
 def test_sweep_map_needs_two_lines() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000])
-    with pytest.raises(ValueError, match="1 moved line; it shows two"):
+    with pytest.raises(ValueError, match="shows two moved lines, not 1"):
         figures.sweep_map(swept)
 
 
@@ -237,7 +237,7 @@ def test_sweep_line_needs_one_line() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
     with pytest.raises(
         ValueError,
-        match=r"2 moved lines \('window', 'output'\); it shows one; .* or draw sweep_map",
+        match=r"one moved line, not 2 \('window', 'output'\). Keep .* or draw sweep_map",
     ):
         figures.sweep_line.table(swept)
 
@@ -255,7 +255,7 @@ def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
         figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"]
         == "tokens, mean of 3 demands"
     )
-    with pytest.raises(ValueError, match="1 moved line; it shows two"):
+    with pytest.raises(ValueError, match="shows two moved lines, not 1"):
         figures.sweep_map.table(swept)
 
 
@@ -438,7 +438,7 @@ def test_the_subtitles_of_a_sweep_agree_with_its_table() -> None:
     cut = line.groupby("window")["cut"].sum()
     answer = figures.sweep_line.spec(line)["layout"]["meta"]["answer"]
     assert answer == (
-        f"Cut in all at 4,000 tokens of window: {cut[4_000]:,}; at 16,000 tokens of window: {cut[16_000]:,}"
+        f"Tokens cut at 4,000 tokens of window: {cut[4_000]:,}; at 16,000 tokens of window: {cut[16_000]:,}"
     )
     both = bk.sweep(OCTOPUS, LAST, window=range(8_000, 16_001, 2_000), output=[0, 1_000, 2_000])
     whole = (both.groupby(["window", "output"])["cut"].sum() == 0).sum()

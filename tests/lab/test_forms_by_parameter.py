@@ -276,7 +276,7 @@ _TEXTS = (
 )
 _PRESET = r"Preset 'chat' needs a window. Add window= in tokens or a model, for example"
 _POLICY = "Unknown policy 'lasst turns'. Did you mean 'last turns'"
-_MODEL = "Expected a name, such as 'gpt-4o', or a Model"
+_MODEL = "Expected a name, such as 'gpt-5.4', or a Model"
 #: What is refused: the kind, what is passed, the sentence, how many of its calls ask.
 REFUSED: list[tuple[str, list[Any], str, Any]] = [
     ("budget", ["chatt", 8.5, ["chat"], object()], _BUDGET, slice(8)),

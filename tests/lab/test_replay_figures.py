@@ -43,7 +43,7 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
     assert cuts["x"] == [4, 5, 6, 7, 8]
     assert cuts["text"][0] == "10 tokens left at request 4"
     answer = figures.timeline.spec(OUTCOME)["layout"]["meta"]["answer"]
-    assert answer == "Messages leave at 5 of 8 requests, first at 4"
+    assert answer == "Messages are dropped at 5 of 8 requests, first at 4"
 
 
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:

@@ -178,7 +178,7 @@ def test_a_conversation_says_each_number_once(
 
     # What has left, in the reader and in the figure of lifetimes.
     gone = first(r"([\d,]+) have left\.", view.figure_dropping["note"])
-    left = first(r"; ([\d,]+) have left before", view.reader["note"]) or 0
+    left = first(r"; ([\d,]+) were dropped before", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
     assert f"{requests:,} request" in state["source"]

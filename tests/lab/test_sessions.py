@@ -66,7 +66,7 @@ def test_what_the_log_does_not_hold_is_learned_from_the_first_request(made_up: b
 def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     missed = made_up.misses()
     assert missed["cause"].tolist() == [causes.LIFE, causes.LIFE, causes.COMPACTION]
-    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and what was written lives 5 minutes"
+    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and a cache life of 5 minutes"
     assert (missed["cost"] > 0).all()
     totals = made_up.totals()
     assert (
@@ -246,7 +246,7 @@ def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> Non
     assert (acting[acting["system"] != RECORDED]["assumed"] != "").all()
     told = finding(bk.compare(made_up, ["gemini-cli"]))
     assert "The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25): $" in told
-    assert told.endswith("not a forecast: the agent would have acted otherwise.")
+    assert told.endswith("not a forecast: the agent would have acted differently.")
 
 
 def test_rules_that_do_not_act_send_the_same_and_cost_the_same(made_up: bk.Session) -> None:
@@ -299,7 +299,7 @@ def test_a_rule_is_set_beside_the_same_replay_where_that_is_not_the_bill(
 
     held = 0.97 * billed
     table.attrs |= {"replayed": held, "replay_error": -0.03}
-    words = f"${held:,.2f} as it was held, in the same replay (${billed:,.2f} was billed)"
+    words = f"${held:,.2f} in a replay of the record (${billed:,.2f} was billed)"
     assert words in finding(table)
 
 
@@ -402,7 +402,7 @@ def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_
     trace = bk.load_trace("coding-agent")
     table = bk.compare(trace, window=8_192, prices="gpt-4o")
     assert table["least"].notna().all()
-    with pytest.raises(ValueError, match="tells no usage.*made-up-session"):
+    with pytest.raises(ValueError, match="has no usage.*made-up-session"):
         bk.Session(trace)
 
 

@@ -46,7 +46,7 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
     assert "does not act" in "".join(note["text"] for note in lanes)
     assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
     said = parts(explorer, "systems", "text")[0]["text"]
-    assert said.endswith("not a forecast: the agent would have acted otherwise.")
+    assert said.endswith("not a forecast: the agent would have acted differently.")
 
 
 def test_a_replay_of_a_session_says_what_was_recorded_beside_it(
@@ -78,12 +78,12 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
 def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationExplorer) -> None:
     (figure,) = parts(opened(explorer, "reads"), "reads", "figure")
     assert [trace["name"] for trace in figure["figure"]["spec"]["data"]] == [
-        *("prompt", "read, as recorded", "read, as foretold", "miss"),
+        *("prompt", "read, as recorded", "read, as predicted", "miss"),
     ]
     causes = [row["text"].split(". ")[1] for row in rows(explorer, "reads")]
     assert causes == ["Compaction", "Expired in a pause", "Expired in a pause"], "the largest first"
     without = opened(ConversationExplorer("support-chat"), "reads")
-    assert "tells no usage" in parts(without, "reads", "text")[0]["text"]
+    assert "has no usage" in parts(without, "reads", "text")[0]["text"]
 
 
 def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> None:

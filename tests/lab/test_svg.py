@@ -202,9 +202,9 @@ def test_a_figure_is_saved_as_svg_always_and_as_png_where_there_is_a_chromium(
     assert [path.name for path in tmp_path.iterdir()] == ["left.svg"], "nothing is left beside it"
     monkeypatch.delenv("BUDGETKIT_CHROMIUM", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(FileNotFoundError, match=r"needs a Chromium.*save the figure as \.svg"):
+    with pytest.raises(FileNotFoundError, match=r"needs Chromium.*Save the figure as \.svg"):
         figures.waterfall.save(tmp_path / "left.png", budget)
-    with pytest.raises(ValueError, match=r"known are \.svg and \.png"):
+    with pytest.raises(ValueError, match=r"ends in \.svg or \.png"):
         figures.waterfall.save(tmp_path / "left.gif", budget)
     assert not (tmp_path / "left.png").exists()
 

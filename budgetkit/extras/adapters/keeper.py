@@ -33,7 +33,7 @@ class Keeper:
     budget : int or Budget
         Most tokens of a request, or a budget.
     policy : Policy, optional
-        What leaves, and when. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
+        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
         a conversation goes on where its last request left it, known by everything that was said in it. What a
         framework no longer gives is never sent.
     counter : str, Model or callable, optional

@@ -27,7 +27,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
     -------
     callable
         For ``RunConfig(call_model_input_filter=...)``. A session keeps everything; only the request is smaller.
-        What a model said in one go, reasoning included, stays together; of reasoning is counted what can be read.
+        One output of a model, reasoning included, stays together; only readable reasoning is counted.
     """
     keeper = Keeper(*budget, **more)
 

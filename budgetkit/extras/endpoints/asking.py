@@ -219,7 +219,7 @@ class ProviderCounter:
         Returns
         -------
         int
-            What the provider would bill, in tokens.
+            Tokens that the provider would bill.
 
         Raises
         ------

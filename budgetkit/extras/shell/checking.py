@@ -46,18 +46,16 @@ _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 @click.option(
     "--most-cut",
     type=float,
-    help="The greatest share of conversations that may lose something, as 0.1; any when left out.",
+    help="Largest share of conversations that may lose messages, such as 0.1; no limit if left out.",
 )
 @click.option(
     "--floor",
     type=int,
     help="Least that is left for the history, in tokens; else the budget's floor.",
 )
-@click.option("-p", "--policy", help="What prunes the history, for the findings.")
-@click.option(
-    "--thinking", type=int, default=0, help="The most that the model may think, in tokens."
-)
-@click.option("--baseline", metavar="FILE", help="Say what has grown since this was saved.")
+@click.option("-p", "--policy", help="Pruning policy, for the findings.")
+@click.option("--thinking", type=int, default=0, help="Longest thinking of the model, in tokens.")
+@click.option("--baseline", metavar="FILE", help="Report what has grown since this file was saved.")
 @click.option(
     "--save-baseline", "saved_as", metavar="FILE", help="Save what each section asks for."
 )

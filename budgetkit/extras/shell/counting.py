@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="A model, an encoding, chars/4 ...; several compare.",
 )
-@click.option("-m", "--model", "models", multiple=True, help="A model, whose own counter counts.")
+@click.option(
+    "-m", "--model", "models", multiple=True, help="A model, counted with its own counter."
+)
 @click.option(
     "--ask",
     "provider",

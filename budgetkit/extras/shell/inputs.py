@@ -213,17 +213,17 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         )
         for key, entry in value.items():
             if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
-                raise ValueError(f"{brief(key)} in a tool is {brief(entry)}. Give its text.")
+                raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a text.")
             wanted = _SHAPES.get(key) if place == "of a schema" else None
             if wanted is not None and not isinstance(entry, wanted):
                 raise ValueError(
-                    f"{brief(key)} in a tool is {brief(entry)}. Write it as JSON Schema has it."
+                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as JSON Schema defines it."
                 )
             if key == "properties" and isinstance(entry, Mapping):
                 for name, member in entry.items():
                     if not isinstance(member, Mapping | bool):
                         raise ValueError(
-                            f"The property {brief(name)} in a tool is {brief(member)}. Give its schema."
+                            f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
                         )
             if key in keys["schemas"] and isinstance(entry, Mapping):
                 is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}

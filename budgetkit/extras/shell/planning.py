@@ -31,9 +31,7 @@ _PRICE = click.option(
 @click.command("fit")
 @with_conversation
 @click.option("--turn", type=int, help="From 1; the last when left out.")
-@click.option(
-    "--why", "section", help="Say why a section lost what it lost, and what would keep it."
-)
+@click.option("--why", "section", help="Explain why a section lost tokens, and how to keep them.")
 def fit_command(
     trace: Trace,
     budget: Budget,
@@ -82,7 +80,7 @@ _REPLAYED = [
     "--policy",
     default="oldest first",
     show_default=True,
-    help="What leaves the history, and when.",
+    help="Pruning policy for the history.",
 )
 @_BY
 @_PRICE
@@ -192,7 +190,9 @@ def compare_command(
     )
     notes = _cost_notes(prices, has_costs)
     if by == "turn" and any(message.tool_calls for message in trace.messages):
-        notes.append("Counted: one request a turn. Use --by request to count one for each answer.")
+        notes.append(
+            "Counted: one request per turn. Use --by request to count one for each answer."
+        )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
         size = f"the largest request takes {largest:,} of {budget.window:,} tokens"

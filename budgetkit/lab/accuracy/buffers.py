@@ -306,13 +306,13 @@ def buffer_for(
     Parameters
     ----------
     errors : DataFrame
-        What :func:`budgetkit.lab.accuracy.compare` returns, of one counter.
+        Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter.
     window : int
         In tokens.
     risk : float
         Accepted chance of an overflow, between 0 and 1.
     window_mix : str, optional
-        What a window is filled with. By default texts of one kind, as a conversation or project has them: of one
+        The texts that fill a window. By default texts of one kind, as a conversation or project has them: of one
         class or of one language, whichever asks for more. A column, such as "source": one value of it. "mixed":
         documents of all kinds, whose errors cancel most.
     seed : int
@@ -379,7 +379,7 @@ def consequences(
     budgets : Budget or mapping of str to Budget
         One budget, or several by name. A reserve named "safety" may be used up before anything overflows.
     errors : DataFrame
-        What :func:`budgetkit.lab.accuracy.compare` returns, of one counter or several.
+        Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter or several.
     window_mix : str, optional
         As in :func:`buffer_for`; by default of one class or one language, whichever overflows more often.
     seed : int
@@ -390,7 +390,7 @@ def consequences(
     Returns
     -------
     DataFrame
-        One row a budget and counter: window, usable, safety and filled (the mean of what is really used) in
+        One row per budget and counter: window, usable, safety and filled (the mean of what is really used) in
         tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one) with its 95 %
         interval overflow_low and overflow_high over other sources, over (mean tokens above, when there is one), and
         documents (how many it rests on).

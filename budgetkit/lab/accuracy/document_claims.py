@@ -68,7 +68,7 @@ class Bill:
         Returns
         -------
         int
-            What is probably billed, in tokens.
+            Tokens that are probably billed.
         """
         return round(self.constant + self.slope * counted)
 
@@ -95,9 +95,9 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Parameters
     ----------
     counted : sequence of float, shape (readings,)
-        What was counted for each request, in tokens.
+        Count of each request, in tokens.
     billed : sequence of float, shape (readings,)
-        What the provider billed for it, cached tokens among them.
+        Tokens that the provider billed for it, cached ones included.
     projects : sequence, shape (readings,), optional
         Where each reading comes from. Then the interval is that of projects left out in turn, which says more
         about a new one; without, that of single readings left out.
@@ -182,7 +182,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Parameters
     ----------
     corpus : Corpus, str, Path, DataFrame or iterable
-        What to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
+        The texts to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
         and "cjk prose" are needed for the claims about them.
     exact : str
         The encoding that is right.
@@ -192,7 +192,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Returns
     -------
     DataFrame
-        One row a claim: what was said, measured, a 95 % interval low to high for other sources, the unit and the
+        One row per claim: what was said, measured, a 95 % interval low to high for other sources, the unit and the
         corpus. An extreme, a formula and fewer than six sources have no interval. Errors have their sign: below 0,
         too few are counted. What cannot be measured on this corpus is left out.
 

@@ -1,4 +1,4 @@
-"""Errors of counters: one row a document and counter, and their summary by group.
+"""Errors of counters: one row per document and counter, and their summary by group.
 
 error = estimate / exact - 1
 """
@@ -65,7 +65,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     Parameters
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
-        What is counted, one by one, as an application does.
+        The texts to count, one by one, as an application does.
     *counters : str or callable
         Names or counters; "chars/4" and "o200k_base" when left out. A provider's endpoint is one more:
         `budgetkit.endpoints.provider_counter`, to which every text is sent.
@@ -73,7 +73,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
+        One row per counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
         "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, against the reference; missing
         without one, or where it counts 0), microseconds (float64, a text, measured here and now; an endpoint's kept
         answers are quick), network (bool, whether texts are sent away), costs and use (str, what it costs and when to
@@ -166,7 +166,7 @@ def compare(
     Returns
     -------
     DataFrame
-        One row a document and counter: class, language, source, document, characters, counter, exact and
+        One row per document and counter: class, language, source, document, characters, counter, exact and
         estimate in tokens, error as a share of exact (below 0: counted too few).
 
     Examples
@@ -204,7 +204,7 @@ def summary(
     Parameters
     ----------
     errors : DataFrame
-        What :func:`compare` returns.
+        Errors from :func:`compare`.
     by : sequence of str
         Columns that make a group.
     seed : int
@@ -213,7 +213,7 @@ def summary(
     Returns
     -------
     DataFrame
-        One row a group: n, sources (int64), bias (mean signed error), mape (mean absolute error) and its 95 % interval
+        One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
         mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 from 19 documents on), and the
         worst error. The interval comes
         from drawing whole sources again, as the texts of one source are alike; it is missing below six sources. A

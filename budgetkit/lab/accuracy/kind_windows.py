@@ -143,7 +143,7 @@ class Sources:
     exact, estimate : list of array
         Tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
-        What each group is of, by number.
+        The kind of each group, by number.
     labels : list of tuple of str
         The name of each kind.
     names : list of str

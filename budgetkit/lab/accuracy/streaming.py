@@ -111,7 +111,7 @@ def count_files(
     Returns
     -------
     DataFrame
-        One row a file: path, bytes, and tokens.
+        One row per file: path, bytes, and tokens.
 
     Raises
     ------

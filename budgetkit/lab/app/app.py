@@ -39,7 +39,7 @@ class Tab:
 class App:
     """Explore one conversation and one budget in tabs: design, turns, accuracy, pruning and cost.
 
-    What is set in one tab is there in the next. A tab is made when it is first opened.
+    A setting of one tab holds in the next. A tab is made when it is first opened.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class App:
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
         that says so, else `DEFAULT_MODEL`.
     counter : str, optional
-        What to count with; the model's own where it is left out.
+        The counter; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
     files : str or path, optional

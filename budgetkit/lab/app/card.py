@@ -73,7 +73,7 @@ class DesignCard(BudgetExplorer):
     model : str, default `DEFAULT_MODEL`
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
-        What to plan with; the model's own where it is left out.
+        The counter to plan with; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -111,7 +111,7 @@ class DesignCard(BudgetExplorer):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """How far off the cheap count is, one row a kind of text and a place.
+        """How far off the cheap count is, one row per kind of text and place.
 
         exact and estimate are what the best count known for the model and the cheap one make of all texts, in tokens;
         is_exact says whether the best count is exact. error is a share of exact; low and high hold nine texts in ten.

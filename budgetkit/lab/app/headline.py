@@ -73,7 +73,7 @@ class Misjudgement:
     texts : int
         How many they are.
     best, cheap : int
-        What the two counters count for all of them, in tokens.
+        Tokens of all of them by the two counters.
     low, high : float
         Between which errors nine texts in ten lie, as shares of the best count.
 
@@ -196,7 +196,7 @@ FIRST = ("remainder", "pool", "usable", "first")
 
 
 def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
-    """Return the card's verdict, its sentence, and what it is about."""
+    """Return the card's verdict, its sentence and its subject."""
     budget = results.plan.budget
     preset = PRESETS.get(budget.name or "")
     name = preset.title.partition(":")[0] if preset else budget.name or "A budget of your own"

@@ -40,7 +40,7 @@ class Gate:
     address : str
         The address that the server listens on.
     token, session : str
-        What the address of the first visit holds, and what the cookie holds from then on.
+        The secret in the address of the first visit, and in the cookie from then on.
 
     Examples
     --------

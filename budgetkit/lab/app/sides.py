@@ -184,7 +184,7 @@ class SidesFold(Content):
         if stage.settings.pins:
             sentence = "What differs between the pinned budgets and the one that is set, against A."
         if shorter:
-            sentence += f" {', '.join(shorter)} has no such window, and stands at its longest."
+            sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
         parts = [text(sentence), table(columns, len(stage.settings.pins))]
         if stage.settings.pins:
             parts.append(button("Let all pins go", {"clear": True}))

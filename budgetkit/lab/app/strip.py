@@ -69,7 +69,7 @@ class Room:
     name : str
         The section, or the shared pool.
     budget : int
-        What it may take.
+        Its limit.
     safety, pool : int
         The safety reserve, and what is left of the shared pool.
     overrun : int
@@ -204,7 +204,7 @@ def _note(room: Room, counters: CounterPair) -> str:
             f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
         )
     if counters.is_one_count:
-        alone = f"It is {counters.basis}; there is no better count to hold it against."
+        alone = f"It is {counters.basis}; no better count is known to compare it with."
         return f"{alone} 9 of 10 texts fall within the lines."
     filled = f"Actual tokens when {short_name(counters.cheap)} fills the {room.budget:,} tokens of {room.name}"
     return f"{filled}, by {counters.basis}. 9 of 10 texts fall within the lines."

@@ -67,8 +67,10 @@ class AnswerReserve:
     def sentence(self) -> str:
         """The promise of the reserve, or the reason why there is none."""
         if self.is_promise:
-            share = f"On average, at most {100 * self.risk:g} % of the next answers are longer"
-            return f"{share} than {self.tokens:,} tokens, judged by {self.conversations:,} conversations."
+            return (
+                f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
+                f"tokens, judged by {self.conversations:,} conversations."
+            )
         reason = lacking(self.conversations, self.risk)
         return f"The longest answer seen has {self.longest:,} tokens; no promise: {reason}."
 
@@ -102,7 +104,7 @@ def answer_reserve(
     Examples
     --------
     >>> import budgetkit as bk
-    >>> reserve = answer_reserve(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
+    >>> reserve = answer_reserve(bk.load_traces("made-up-chats"), bk.counter("gpt-5.4"))
     >>> reserve.tokens, reserve.sentence
     (78, 'On average, at most 5 % of the next answers are longer than 78 tokens, judged by 48 conversations.')
     """

@@ -20,7 +20,7 @@ Room = Literal["helps", "harms", "unknown"]
 
 @dataclass(frozen=True)
 class PlannedDemand:
-    """The grants of many demands under one budget, one row a demand."""
+    """The grants of many demands under one budget, one row per demand."""
 
     budget: Budget
     columns: Mapping[str, Mapping[str, Ints]]
@@ -78,7 +78,7 @@ class Condition:
     holds : callable
         From the plans to whether it holds.
     room : {"unknown", "helps", "harms"}
-        What more room does to it: where it helps, the smallest window is looked for, where it harms, the largest.
+        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest.
         That no window will do is said only where this is known.
     risk : float, optional
         Where it promises something of the next conversation: the chance that this misses it.
@@ -148,7 +148,7 @@ def cut_at_most(
     share : float
         From 0 to 1; above 0 for a promise.
     of : {"conversations", "turns"}
-        What is counted: conversations of which something is cut, or such turns, averaged over conversations.
+        The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
         Whether it is said of the given conversations alone, which promises nothing of the next.
 
@@ -236,7 +236,7 @@ def at_least(section: str, tokens: int) -> Condition:
     section : str
         The section.
     tokens : int
-        What its limit is to be at least, in tokens, whatever it asks for.
+        Its smallest limit, in tokens, whatever its demand.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     dollars : float
         The sum, in US dollars.
     prices : Prices or str
-        What tokens cost, or the model whose prices hold.
+        Token prices, or the model whose prices to use.
     answer : int, default 0
         Tokens of each answer.
 
@@ -288,7 +288,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     --------
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("history")])
-    >>> print(bk.deciding.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-4o")))
+    >>> print(bk.deciding.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-5.4")))
     The largest window in which the bill is at most $0.10 is 41,000 tokens.
     """
     if not dollars >= 0:
@@ -297,7 +297,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
         )
     paid = prices_of(prices)
     if paid is None or paid.input is None or (answer and paid.output is None):
-        raise ValueError("Missing price of input. Pass prices='gpt-4o' or another model's name.")
+        raise ValueError("Missing price of input. Pass prices='gpt-5.4' or another model's name.")
 
     def holds(plans: PlannedDemand) -> bool:
         sent = plans.granted

@@ -39,14 +39,14 @@ def compare_models(
     preset : callable or str
         From a model to its budget; or the name of a preset.
     policy : Policy or str, optional
-        What leaves a history that has grown too large; the oldest messages first when left out.
+        The pruning policy; the oldest messages first when left out.
     price : callable, optional
         From a model's name to its prices.
 
     Returns
     -------
     DataFrame
-        One row a model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
+        One row per model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
         it, empty where none is known), largest (tokens of the longest conversation), conversations (how many), fits
         (share of them of which nothing is lost), breaks (the section that loses something in most conversations, empty
         where none does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the
@@ -57,9 +57,10 @@ def compare_models(
     Examples
     --------
     >>> import budgetkit as bk
-    >>> table = compare_models(bk.load_traces("made-up-chats"), ["gpt-4o", "gpt-4"], bk.presets.working_memory)
+    >>> names = ["gpt-5.4", "claude-haiku-4-5"]
+    >>> table = compare_models(bk.load_traces("made-up-chats"), names, bk.presets.working_memory)
     >>> table[["model", "window", "fits"]].values.tolist()
-    [['gpt-4o', 128000, 1.0], ['gpt-4', 8192, 1.0]]
+    [['gpt-5.4', 1050000, 1.0], ['claude-haiku-4-5', 200000, 1.0]]
     """
     conversations = traces_of(traces)
     make = preset_of(preset)
@@ -121,7 +122,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a line, the one that keeps most first; for a section without a cap that loses something, what a floor
+        One row per line, the one that keeps most first; for a section without a cap that loses something, what a floor
         of so many tokens more does. Columns line, change (tokens), tokens (int64, net: kept beyond the present plan
         in all sections together), gross (int64: in the sections that gain; the others pay the difference), items
         (int64), score (float64, sum over kept items), gap (float64: score that the best choice for each section of

@@ -19,7 +19,7 @@ from budgetkit.message import Raw
 from budgetkit.state import to_yaml
 
 _PROXY = (
-    "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
+    "Unless the conversation marks them, needed messages are those that a later one refers to by name. This compares "
     "settings, not answers."
 )
 
@@ -79,7 +79,7 @@ class TuningReport:
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row a setting, the present one last, with its means on one half."""
+        """Return one row per setting, the present one last, with its means on one half."""
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -124,7 +124,7 @@ class TuningReport:
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
         shown = shown.drop_duplicates([*shown.columns[1:]])
-        parts += ["## What no other setting beats", _markdown(shown)]
+        parts += ["## Best trade-offs", _markdown(shown)]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:

@@ -131,18 +131,18 @@ def solve(
     Parameters
     ----------
     demands : mapping of str to int, DataFrame, Trace, messages, str, Path, or several of these
-        What each section asks for, in tokens: one demand, the turns of a conversation, or several conversations; a
+        The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations; a
         conversation also as its messages, its file or the name of a shipped one.
     budget : Budget, str, Path or callable
         The budget to change, or a preset or its name.
     line : str
         ``"window"``, a reserve or a section, whose cap is solved for.
     so_that : Condition, optional
-        What must hold; :func:`budgetkit.lab.deciding.nothing_cut` when left out.
+        The condition; :func:`budgetkit.lab.deciding.nothing_cut` when left out.
     find : {"smallest", "largest"}, optional
         Which end to look for: the largest reserve, the largest of what more room harms, else the smallest.
     counter : str, Model or callable, optional
-        What counts conversations; that of `model`, else o200k_base, when left out.
+        The counter of conversations; that of `model`, else o200k_base, when left out.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -334,12 +334,12 @@ def solve_models(
     line, so_that
         As :func:`solve` takes them.
     **options
-        What else :func:`solve` takes: find, between.
+        Further arguments of :func:`solve`: find, between.
 
     Returns
     -------
     DataFrame
-        One row a model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
+        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
         size was found), is_within (whether a window that was found is within the model's own), exact (whether the
         model's tokens are counted exactly), basis (what they rest on: "exact", "reconstructed" or "estimate") and
         sentence.
@@ -348,9 +348,9 @@ def solve_models(
     --------
     >>> import budgetkit as bk
     >>> chats = bk.load_traces("made-up-chats")[:5]
-    >>> table = solve_models(chats, ["gpt-4o", "gpt-4.1"], bk.presets.working_memory, "window")
+    >>> table = solve_models(chats, ["gpt-5.4", "claude-haiku-4-5"], bk.presets.working_memory, "window")
     >>> table[["model", "window", "value"]].values.tolist()
-    [['gpt-4o', 128000, 4952], ['gpt-4.1', 1047576, 4952]]
+    [['gpt-5.4', 1050000, 4974], ['claude-haiku-4-5', 200000, 4992]]
     """
     rows = []
     make = preset_of(preset)

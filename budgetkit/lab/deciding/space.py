@@ -68,7 +68,7 @@ def candidates(
     --------
     >>> import budgetkit as bk
     >>> budget = bk.presets.working_memory(600, output=200, history_floor=0)
-    >>> values = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
+    >>> values = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-5.4"))
     >>> {line: [*sizes] for line, sizes in values.items() if line in ("output", "history")}
     {'output': ['78', '139', '200'], 'history': ['no cap', '300', '200', '100']}
     """

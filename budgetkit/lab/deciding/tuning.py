@@ -190,7 +190,7 @@ class TuningResult:
                 )
             reasons = " or ".join(sorted({*self.reasons}))
             raise ValueError(
-                f"None of {self.tried:,} settings may be chosen: each {reasons}. Vary {vary} otherwise, or pass "
+                f"None of {self.tried:,} settings may be chosen: each {reasons}. Try other values of {vary}, or pass "
                 "risk=None."
             )
 
@@ -259,7 +259,7 @@ class TuningResult:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a setting, with its values and means."""
+        """One row per setting, with its values and means."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
         means[[bool(reason) for reason in self.reasons]] = np.nan
         table = pd.DataFrame([dict(setting) for setting in self.settings])
@@ -372,16 +372,16 @@ def tune(
     budget : Budget, str, Path or callable
         The present setting, or a preset or its name.
     vary : mapping of str to iterable, optional
-        What may change: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
+        The lines to vary: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
         names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. When left
         out, what :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
     objective : str, callable or sequence of both, default "cut"
-        What should be small: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
-        of what is sent) or any function from a `Replay` to a number. The first decides, the others are on the front.
+        Minimized: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
+        of the sent tokens) or any function from a `Replay` to a number. The first decides, the others are on the front.
     policy : Policy or str, optional
         The present policy, or its name; the oldest messages go first when left out.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; for "cost".
+        Token prices, or the model whose prices to use; for "cost".
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -404,7 +404,7 @@ def tune(
     no_more : collection of str
         Objectives among those asked for of which the chosen setting may bring no more than the present one does.
     **options
-        What else :func:`budgetkit.lab.replay.replay` takes: counter, framing, by, cache.
+        Further arguments of :func:`budgetkit.lab.replay.replay`: counter, framing, by, cache.
 
     Returns
     -------
@@ -441,7 +441,7 @@ def tune(
     paid = prices_of(prices)
     if next(iter(objectives)) == "cost" and (paid is None or paid.input is None):
         raise ValueError(
-            "Missing prices for the objective 'cost'. Pass prices='gpt-4o' or another model's name."
+            "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
         )
     options = {"prices": paid, **options}
     parts = split(len(traces), seed)
@@ -501,7 +501,7 @@ def sensitivity(
     Returns
     -------
     DataFrame
-        One row a line and value: line, value, mean (of the objective over the conversations), change (against the
+        One row per line and value: line, value, mean (of the objective over the conversations), change (against the
         present setting, a share), conversations (how many) and spread (of the line's changes: the most less the least,
         0 among them). The line with the widest spread comes first.
 

@@ -1,4 +1,4 @@
-"""The explorers: settings, and one view that draws their controls and what follows from them.
+"""The explorers: settings, and one view that draws their controls and results.
 
 `stage.py` and `base.py` are shared by all, the page is in `view/`. Each explorer is a `Kind`, a table of functions of
 its stage, in a folder with files of the same names: `results.py` (what follows from the settings), `charts.py`,

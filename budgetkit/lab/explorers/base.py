@@ -28,7 +28,7 @@ from budgetkit.message import Data
 
 
 class Explorer(Generic[S, F]):
-    """Settings, and a view that draws their controls and what follows from them.
+    """Settings, and a view that draws their controls and results.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ class Explorer(Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """What was changed since the start, and the start, for the saved notebook; None where nothing was."""
+        """The changes since the start, and the start, for the saved notebook; None without changes."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

@@ -84,7 +84,7 @@ def _model(named: str | None, model: str) -> Data | None:
         return {"text": f"made for {named}, as the file says"}
     known, unknown = known_model(named)
     if unknown:
-        return {"text": f"the file names the model {named}, of which nothing is known"}
+        return {"text": f"the file names an unknown model, {named}"}
     return {
         "text": f"the file names the model {named}",
         "button": f"Use it, with its window of {known.window:,}",

@@ -1,4 +1,4 @@
-"""Panel: the controls beside the view as plain data: what the page draws of each, and the command that it sends.
+"""Panel: the controls beside the view as plain data, each with its command.
 
 The page sends one message, ``set``, with the key of a control and what the hand put there; code calls `Explorer.set`
 with the same keys.
@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def meaning(word: str) -> str:
-    """Return what a word on the screen means; nothing for one that explains itself.
+    """Return the meaning of a word on the screen; nothing for a plain one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def meaning(word: str) -> str:
 
 
 def explained(tip: str, word: str) -> str:
-    """Return a tip with what its word means.
+    """Return a tip with the meaning of its word.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def whole_number(text: str, whole: int | None = None) -> int:
     if is_percent:
         if whole is None:
             raise ValueError(
-                f"{brief(text.strip())} is a share, and there is nothing here to take it of"
+                f"{brief(text.strip())} is a percentage, and this field takes tokens only"
             )
         return int(number * whole // 100)
     # A point could stand for thousands, as in 12.000.
@@ -125,7 +125,7 @@ class Number:
         return written(self.present)
 
     def read(self, value: Any) -> Any:
-        """Return what was typed, or what code gave as a number."""
+        """Return the typed value, or the number given by code."""
         if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
             return None
         stays = "it stays empty" if self.present is None else f"{self.text} stays"
@@ -174,7 +174,7 @@ def written(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """The command that an input sends, the name that its value has there, and how that is read."""
+    """The command of an input, the name of its argument, and its parser."""
 
     kind: str
     name: str
@@ -182,7 +182,7 @@ class Input:
     values: Data
 
     def arguments(self, value: Any) -> Data:
-        """Return the arguments of the command for what was put into the input."""
+        """Return the arguments of the command for an entered value."""
         return {**self.values, self.name: self.read(value)}
 
 
@@ -211,9 +211,9 @@ class Panel:
 
     Examples
     --------
-    >>> panel = Panel(models=["gpt-4o", "gpt-5"])
+    >>> panel = Panel(models=["gpt-5.4", "gpt-5"])
     >>> panel.group("Model and window")
-    >>> panel.text("model", "Model", "gpt-4o", command("model", "name"), among="models")
+    >>> panel.text("model", "Model", "gpt-5.4", command("model", "name"), among="models")
     >>> panel["model"].arguments("gpt-5"), [control["key"] for control in panel.groups[0]["controls"]]
     ({'name': 'gpt-5'}, ['model'])
     """
@@ -240,7 +240,7 @@ class Panel:
 
     @property
     def values(self) -> Data:
-        """What each control shows, by key, as `Explorer.set` takes it."""
+        """Values of the controls by key, as `Explorer.set` takes them."""
         return {
             key: drawn["text"] or None if drawn["is"] == "line" else drawn["value"]
             for key, drawn in self.controls.items()

@@ -48,7 +48,7 @@ class Reach:
     True
     >>> Reach().file("may.jsonl")
     Traceback (most recent call last):
-    PermissionError: Cannot open may.jsonl: no path is opened here. Send the file with the button.
+    PermissionError: Cannot open may.jsonl: paths cannot be opened here. Send the file with the button.
     """
 
     root: Path | None = None
@@ -74,10 +74,10 @@ class Reach:
         problem = f"Cannot open {one_line(path)}"
         if self.root is None:
             raise PermissionError(
-                f"{problem}: no path is opened here. Send the file with the button."
+                f"{problem}: paths cannot be opened here. Send the file with the button."
             )
         if "\0" in path:
-            raise PermissionError(f"{problem}: no file has such a name. Check the path.")
+            raise PermissionError(f"{problem}: a path has no null character. Check the path.")
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
@@ -85,17 +85,17 @@ class Reach:
             not opened.resolve().is_relative_to(root) for opened in _opened(place)
         ):
             raise PermissionError(
-                f"{problem}: only files of {one_line(str(root))} are opened here. Choose one of them."
+                f"{problem}: only files in {one_line(str(root))} can be opened here. Choose one of them."
             )
         return str(place)
 
     def counter(self, name: str) -> str:
         """Return the name of a counter; refuse one that names a tokenizer file."""
-        # "models/tokenizer.json" and "gpt-4o (tokenizer models/tokenizer.model)"; "mistral:" and "litellm:" open
+        # "models/tokenizer.json" and "gpt-5.4 (tokenizer models/tokenizer.model)"; "mistral:" and "litellm:" open
         # only files of these libraries
         if ".json" in name or "(tokenizer " in name:
             raise PermissionError(
-                f"Cannot open the counter {brief(name)}: no tokenizer is opened by its path here. "
+                f"Cannot open the counter {brief(name)}: tokenizer files cannot be opened by path here. "
                 "Choose a counter by its name."
             )
         return name

@@ -28,7 +28,7 @@ class BilledFold(Content):
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
         if stage.results.trace is None:
-            return [text("Open a conversation: sizes that are typed in are no request.")]
+            return [text("Open a conversation: typed sizes are not a request.")]
         model, messages, left = self.sent(stage)
         body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
         if stage.results.trace.tools:

@@ -73,7 +73,7 @@ class Still:
 
 
 def saved_settings() -> str:
-    """Return the settings that the saved notebook keeps of the cell that runs, once a kernel; "" without any."""
+    """Return the running cell's settings from the saved notebook, once a kernel; "" without any."""
     from IPython import get_ipython
 
     parent: Data = getattr(get_ipython(), "get_parent", dict)()

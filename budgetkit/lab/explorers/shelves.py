@@ -56,7 +56,7 @@ def vocabulary_name(counter: Counter) -> str:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> vocabulary_name(counter("gpt-4o")), vocabulary_name(counter("chars/4"))
+    >>> vocabulary_name(counter("gpt-5.4")), vocabulary_name(counter("chars/4"))
     ('o200k_base', 'chars/4')
     """
     return getattr(counter, "encoding", getattr(counter, "vocabulary", counter.name))
@@ -70,7 +70,7 @@ def advice(counter: Counter) -> str:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> advice(counter("gpt-4o"))
+    >>> advice(counter("gpt-5.4"))
     ''
     """
     sentence = nearer_sentence(counter)
@@ -83,9 +83,9 @@ def basis(best: Counter, model: Model) -> str:
     Examples
     --------
     >>> import budgetkit as bk
-    >>> model = bk.model("gpt-4o")
+    >>> model = bk.model("gpt-5.4")
     >>> basis(bk.counter(model), model)
-    'o200k_base, the tokenizer of gpt-4o'
+    'o200k_base, the tokenizer of gpt-5.4'
     """
     if basis_of(best) == "exact":
         return f"{vocabulary_name(best)}, the tokenizer of {model.name}"
@@ -95,7 +95,7 @@ def basis(best: Counter, model: Model) -> str:
         )
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({best.product})"
-    interval = ", nobody knows how closely"
+    interval = ", with an unknown error"
     if spread_of(best):
         interval = ""
     return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"

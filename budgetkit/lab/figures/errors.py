@@ -112,8 +112,8 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) != 1:
         raise ValueError(
-            f"a line was asked for of {len(moved)} moved lines ({quoted(moved)}); it shows one; "
-            "keep one size of the others, sweep(budget, demand, output=[...]), or draw sweep_map"
+            f"sweep_line shows one moved line, not {len(moved)} ({quoted(moved)}). "
+            "Keep one size of the others, as in sweep(budget, demand, output=[...]), or draw sweep_map."
         )
     return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
         moved, kind="stable", ignore_index=True
@@ -186,8 +186,8 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) < 2:
         raise ValueError(
-            f"a map was asked for of {len(moved)} moved line; it shows two; "
-            "write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line"
+            f"sweep_map shows two moved lines, not {len(moved)}. "
+            "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[
         ["cut"]
@@ -239,7 +239,7 @@ def _say_line(table: pd.DataFrame) -> str:
     by = str(table.columns[0])
     cut = table.groupby(by)["cut"].sum()
     first, last = (f"{at:,} tokens of {by}: {cut[at]:,.0f}" for at in cut.index[[0, -1]])
-    return f"Cut in all at {first}; at {last}"
+    return f"Tokens cut at {first}; at {last}"
 
 
 def _say_map(table: pd.DataFrame) -> str:

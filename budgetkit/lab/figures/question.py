@@ -137,7 +137,7 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            What the figure is of.
+            The object that the figure shows.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            What `table` takes.
+            The arguments of `table`.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            What `table` takes.
+            The arguments of `table`.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class Question(Generic[P]):
         path : str or path
             It ends with .svg or .png.
         *args, **options
-            What `table` takes.
+            The arguments of `table`.
 
         Raises
         ------
@@ -250,7 +250,7 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 
 
 def hover(texts: Sequence[str]) -> Spec:
-    """Return what shows a text for each point, without an entry in the legend."""
+    """Return a trace that shows a text for each point, without a legend entry."""
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 

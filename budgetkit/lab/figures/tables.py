@@ -27,7 +27,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
 def _table(table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens") -> pd.DataFrame:
-    """Return one row a bar; each column of the table is one colour."""
+    """Return one row per bar; each column of the table is one colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     long = [
         (str(name), str(column), value, unit, asks)
@@ -143,7 +143,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
 
 def _say_frontier(table: pd.DataFrame) -> str:
     best = [*table.loc[table["best"], "setting"]]
-    return f"{len(best)} of {len(table)} settings are not beaten in both, the leftmost: {best[0]}"
+    return f"{len(best)} of {len(table)}, which no other beats in both; the leftmost is {best[0]}"
 
 
 #: Draw the settings that were tried by two measures, lower being better, with those that no other beats in both.

@@ -196,7 +196,7 @@ def _draw_turns(table: Columns) -> Spec:
     }
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
-    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.1), *marks[1]]
+    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.12), *marks[1]]
     more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 20}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
@@ -269,7 +269,7 @@ def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
 def _say(table: Columns) -> str:
     for turn, section in zip(table["turn"], table["first_cut"], strict=True):
         if section:
-            return f"Turn {turn:,} is the first cut, of the {section}"
+            return f"The first cut comes at turn {turn:,}, in {section}"
     return f"Nothing is cut in {len(table['turn']):,} turns"
 
 

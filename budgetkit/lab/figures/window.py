@@ -108,7 +108,7 @@ def _say(table: Columns) -> str:
     cut = [tokens for tokens in table["cut"] if tokens]
     if not cut:
         return "Every section gets what it asks for"
-    return f"{len(cut)} of {len(table['cut'])} sections lose {sum(cut):,} tokens"
+    return f"{sum(cut):,} tokens are cut, in {len(cut)} of {len(table['cut'])} sections"
 
 
 #: Draw what each section asked for and was granted, with the items that were cut.

@@ -174,13 +174,13 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
 
     Examples
     --------
-    >>> prices_of("gpt-4o").model, prices_of(None)
-    ('gpt-4o', None)
+    >>> prices_of("gpt-5.4").model, prices_of(None)
+    ('gpt-5.4', None)
     """
     if given is None or isinstance(given, Prices):
         return given
     if not isinstance(given, str | Model):
-        raise TypeError(wrong_type("prices", given, "Prices, or a model's name, such as 'gpt-4o'"))
+        raise TypeError(wrong_type("prices", given, "Prices, or a model's name, such as 'gpt-5.4'"))
     return prices(given)
 
 
@@ -226,9 +226,9 @@ def prices(
 
     Examples
     --------
-    >>> known = prices("gpt-4o", date(2026, 11, 21))
+    >>> known = prices("gpt-5.4", date(2026, 11, 21))
     >>> known.input, known.cache_read, known.cache_write
-    (Price(base=2.5, tiers=()), Price(base=1.25, tiers=()), None)
+    (Price(base=2.5, tiers=((272000, 5.0),)), Price(base=0.25, tiers=((272000, 0.5),)), None)
     >>> prices("no such model").input is None, prices("no such model", input=1.0).input
     (True, Price(base=1.0, tiers=()))
     """
@@ -262,13 +262,13 @@ def compaction_turns(
     Parameters
     ----------
     before, after : int
-        What a request holds without and with the compaction, in tokens.
+        Tokens of a request without and with the compaction.
     summary_input : int
-        What is read to write the summary, in tokens; charged as cached, since it has just been sent.
+        Tokens read to write the summary; charged as cached, since it has just been sent.
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
-        What the model costs.
+        Prices of the model.
 
     Returns
     -------

@@ -47,8 +47,8 @@ _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
 
 #: What the middle is worth, alone and beside others, measured by ``python -m benchmarks.promised`` on 2026-11-22.
 LINE_NOTES = (
-    "Dotted: straight on at the mean so far; the middle of the fan is hardly nearer to what comes than that line.",
-    "Dotted: straight on at the mean so far; the middle of the fan misses what comes by about a third less.",
+    "Dotted: a straight line at the mean so far. The middle of the fan has hardly smaller errors than this line.",
+    "Dotted: a straight line at the mean so far. The middle of the fan has errors about a third smaller.",
 )
 
 
@@ -323,7 +323,7 @@ def _say_timeline(table: pd.DataFrame) -> str:
     cuts = once.loc[once["dropped"] > 0, "request"]
     if not len(cuts):
         return f"Nothing leaves in {len(once):,} requests"
-    return f"Messages leave at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
+    return f"Messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
 
 
 def _say_caching(table: pd.DataFrame) -> str:

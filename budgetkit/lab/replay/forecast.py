@@ -55,10 +55,10 @@ _UNLIKE = 3.0  # standard deviations between the mean turn seen and those of oth
 # standard deviation of turns over their mean, of so many turns at least
 _BURST = 1.0
 _LEAST_TURNS = 6
-_BURSTS = "{} come in bursts: their sizes vary by {:.0f} % of the mean; such conversations are not foretold"
+_BURSTS = "{} come in bursts: their sizes vary by {:.0f} % of the mean; they are not forecast"
 _AGENT = (
-    f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; such conversations are "
-    "not foretold"
+    f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; they are not "
+    "forecast"
 )
 # more requests in a turn than this show an agent at work; customers were served in four at most
 _AGENT_STEPS = 4
@@ -156,11 +156,11 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
     Examples
     --------
     >>> notice([100, 90, 110, 100, 900, 100])
-    'turns come in bursts: their sizes vary by 140 % of the mean; such conversations are not foretold'
+    'turns come in bursts: their sizes vary by 140 % of the mean; they are not forecast'
     >>> notice([100] * 6), notice([5_000] * 6, [[100, 110, 90]] * 5)
     ('', 'the others do not resemble this conversation, and are left out')
     >>> notice([100, 90, 110], steps=10)
-    'turns of agents often come in bursts, which fewer than 6 turns do not show; such conversations are not foretold'
+    'turns of agents often come in bursts, which fewer than 6 turns do not show; they are not forecast'
     """
     if len(sizes) < _LEAST_TURNS and steps > _AGENT_STEPS:
         return _AGENT
@@ -180,7 +180,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     Examples
     --------
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 3)
-    'turns of the others come in bursts: their sizes vary by 229 % of the mean; such conversations are not foretold'
+    'turns of the others come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 2)
     ''
     >>> bursts_notice([10, 9], [[10, 20, 10, 20, 10, 20]] * 3)

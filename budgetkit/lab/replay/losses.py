@@ -40,7 +40,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     Returns
     -------
     DataFrame
-        One row a pair. Columns message and needs (indices in the trace, needs < message), turn (of the message),
+        One row per pair. Columns message and needs (indices in the trace, needs < message), turn (of the message),
         term (what is named; empty for marks) and source ("marked", or the name of the proxy).
 
     Raises
@@ -131,14 +131,14 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     Parameters
     ----------
     outcome : Replay
-        What :func:`budgetkit.replay` returned.
+        The result of :func:`budgetkit.replay`.
     pairs : DataFrame, optional
-        What needs what, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
+        The needed messages, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
 
     Returns
     -------
     DataFrame
-        One row a request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
+        One row per request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
         (float64, missing where nothing is needed) and source. Possible is what hindsight could have held: the most
         pairs whose earlier messages fit into the history's limit together. A tool result of which a placeholder is
         left, and a message that a summary replaced, count as absent.

@@ -29,11 +29,11 @@ class Replay:
     Parameters
     ----------
     trace, budget, policy, cache, prices
-        What it was made of.
+        Inputs of the replay.
     placed : PrefixLayout
         Where every message stands.
     kept : Retention
-        What the policy kept, as intervals of requests.
+        The kept messages, as intervals of requests.
     columns : dict
         For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
     granted : dict
@@ -136,7 +136,7 @@ class Replay:
         return np.asarray(sent + instruction)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a request.
+        """Return one row per request.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Replay:
         )
 
     def sections(self) -> pd.DataFrame:
-        """Return one row a request and section.
+        """Return one row per request and section.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Replay:
         return {"request": np.arange(1, len(turns) + 1), "turn": turns}
 
     def messages(self) -> pd.DataFrame:
-        """Return one row a message: when it came, and when it went.
+        """Return one row per message: when it came, and when it went.
 
         Returns
         -------

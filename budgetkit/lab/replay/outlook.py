@@ -43,7 +43,7 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     counter : callable
         From text to tokens.
     framing : Framing, optional
-        What a message costs beyond its text; OpenAI's when left out.
+        Tokens that a message costs beyond its text; OpenAI's when left out.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the end of the money.
 
-    What has happened already is said as it was: then all three turns are that one.
+    An event that has already happened is given as it was: all three turns are that one.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def outlook(
     prices : callable, optional
         From a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
-        What may be spent, in US dollars; every request reads the last one from the cache and writes what is new.
+        The most to spend, in US dollars; every request reads the last one from the cache and writes what is new.
     turns : int, default 1,000
         How far to look beyond the turns seen.
     samples : int, default 500
@@ -102,14 +102,14 @@ def outlook(
     Returns
     -------
     DataFrame
-        One row a model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
+        One row per model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
         limit of the first cut is what the history may take at the last turn seen. Then notice: what the forecast does
         not hold for, empty where nothing is known against it.
 
     Examples
     --------
     >>> import budgetkit as bk
-    >>> found = outlook(bk.load_trace("support-chat"), [bk.model("gpt-4o")], bk.presets.working_memory)
+    >>> found = outlook(bk.load_trace("support-chat"), [bk.model("gpt-5.4")], bk.presets.working_memory)
     >>> found["event"].tolist()
     ['first cut', 'window full']
     """
@@ -249,7 +249,7 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     drawn : int64 array, shape (samples, turns)
         Size of the context at each turn, in tokens; rising from turn to turn.
     prices : Prices
-        What the model costs.
+        Prices of the model.
 
     Returns
     -------

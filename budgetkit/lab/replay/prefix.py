@@ -52,7 +52,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     trace : Trace
         The conversation.
     by : {"turn", "request", "usage"}
-        One request a turn, the turn's last, one for each answer of the model, or one for each that was billed.
+        One request per turn, the turn's last, one for each answer of the model, or one for each that was billed.
 
     Returns
     -------

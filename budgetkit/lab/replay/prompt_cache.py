@@ -41,7 +41,7 @@ class PromptCache:
     increment : int
         Cached prefixes are measured in steps of so many tokens beyond the minimum.
     write, read : float
-        What a token costs that is written to, or read from, the cache, as a multiple of the input price.
+        Price of a token written to, or read from, the cache, as a multiple of the input price.
     lifetime : float, optional
         How long it is kept after its last use, in seconds; None for longer than any pause.
     breakpoints : tuple of {"head", "end"}, optional
@@ -217,7 +217,7 @@ def provider_rules(model: str | Model) -> str:
     Examples
     --------
     >>> from budgetkit.models import model
-    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
+    >>> [provider_rules(model(name)) for name in ("gpt-5.4", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
     ('openai-5.6', 'anthropic-512')

@@ -102,7 +102,7 @@ def replay(
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        What leaves the history, and when; that of a configuration when left out. See
+        The pruning policy; that of a configuration when left out. See
         :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as "oldest first" or "octopus".
     counter : callable or str, optional
         From text to tokens, or the name of a counter; that of `model`, else o200k_base, when left out.
@@ -113,16 +113,16 @@ def replay(
     roles : mapping or callable, optional
         Which section each message belongs to; the budget's own table when left out.
     framing : Framing, optional
-        What a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; that of the trace's own model when left out.
     section : str, optional
         The section that the policy prunes; that of earlier user messages when left out.
     by : {"turn", "request", "usage"}
-        One request a turn, one for each answer of the model, or one for each that the trace's provider billed.
+        One request per turn, one for each answer of the model, or one for each that the trace's provider billed.
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; when left out
         the ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; see :func:`budgetkit.lab.replay.cost.prices`.
+        Token prices, or the model whose prices to use; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}
         Whose message a request begins with, after the system messages; see :class:`budgetkit.Conversation`.
 

@@ -40,7 +40,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a request: pause (seconds since the request before began), life (of what was last written, in seconds),
+        One row per request: pause (seconds since the request before began), life (of the last write, in seconds),
         compacted, new_model, new_turn, new_setting (of the
         thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
     """
@@ -174,7 +174,7 @@ def used_later(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a pair: message (with the call), needs (the earlier message), term.
+        One row per pair: message (with the call), needs (the earlier message), term.
 
     Examples
     --------
@@ -246,9 +246,9 @@ BLOCKS = "out of reach"
 UNEXPLAINED = "unexplained"
 #: What each cause means, in a sentence.
 SENTENCES = {
-    COMPACTION: "a summary took the place of what the prompt began with",
+    COMPACTION: "a summary replaced the beginning of the prompt",
     MODEL: "another model has a cache of its own",
-    LIFE: "the pause was longer than what was written lives",
+    LIFE: "the pause was longer than the life of the cache",
     BRANCH: "the session went on from an earlier message",
     TURN: "at a user's message the thinking of the turn before is left out, and the prompt changes there",
     EARLIER: "the read stops where an earlier prompt ended: newer blocks were not there yet, or not on that machine",
@@ -279,7 +279,7 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
     Returns
     -------
     DataFrame
-        One row a miss: request (from 1), missed (in tokens), cause, detail (a sentence).
+        One row per miss: request (from 1), missed (in tokens), cause, detail (a sentence).
     """
     whole = expected(usage)
     read = ints(usage["cache_read_tokens"])
@@ -317,7 +317,7 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
         cause = next((name for name, holds in causes.items() if holds), UNEXPLAINED)
         detail = SENTENCES[cause]
         if cause == LIFE:
-            detail = f"a pause of {_duration(pause)}, and what was written lives {_duration(life)}"
+            detail = f"a pause of {_duration(pause)}, and a cache life of {_duration(life)}"
         elif cause == MODEL:
             detail = f"{models[now]} after {models[now - 1]}: {detail}"
         elif cause == EARLIER:

@@ -56,7 +56,7 @@ USUAL = (
 #: What is billed where nothing is pruned.
 AS_IT_WAS = "nothing leaves"
 RECORDED = "as recorded"
-#: A replay of what was done that is further off the bill, as a share, ranks nothing.
+#: A replay of the record that is further off the bill, as a share, ranks nothing.
 NEAR_THE_BILL = 0.05
 
 
@@ -71,7 +71,7 @@ def compare(
 ) -> pd.DataFrame:
     """Put the rules of several systems side by side on the same messages, the cheapest first.
 
-    All rows are at one price list. Where a replay of what was done is more than 5 % off the bill, nothing is ranked:
+    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked:
     the rows stay in the order in which they were named.
 
     Parameters
@@ -83,7 +83,7 @@ def compare(
     window : int, optional
         In tokens; the model's when left out, or a larger one where a recorded prompt disproves it.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; those of each request's model and day when left out.
+        Token prices, or the model whose prices to use; those of each request's model and day when left out.
     cache : PromptCache or str, optional
         The provider's prompt cache; that of the model when left out. The reads of a session are recorded, so none is
         taken for one.
@@ -93,7 +93,7 @@ def compare(
     Returns
     -------
     DataFrame
-        One row a rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
+        One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request at which the rule acted), overflows
@@ -255,7 +255,7 @@ def by_price_and_window(
     Returns
     -------
     DataFrame
-        One row a window, price and rule: window, read, system, acts (whether it did anything), change (against nothing
+        One row per window, price and rule: window, read, system, acts (if it did anything), change (against nothing
         leaving, as a share; a prompt over the window is counted as if it fitted), cheapest (whether no other rule that
         acts, nor leaving all alone, costs less) and turns (whether another is cheapest here than at the price before).
 
@@ -297,7 +297,7 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
+    """Return the cost of all prompts and summaries, in tokens at the input price."""
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER

@@ -1,4 +1,4 @@
-"""Recorded sessions as figures: rules in lanes, the cache as foretold and as recorded, and where the order turns."""
+"""Recorded sessions as figures: rules in lanes, the cache as predicted and as recorded, and where the order turns."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     shades: list[tuple[str, str, Spec]] = [
         ("prompt", "prompt", {"color": GREY, "width": 1.5}),
         ("read", "read, as recorded", {"color": BLUE, "width": 2}),
-        ("foretold", "read, as foretold", {"color": ORANGE, "width": 2, "dash": "dot"}),
+        ("foretold", "read, as predicted", {"color": ORANGE, "width": 2, "dash": "dot"}),
     ]
     traces = [
         line(
@@ -346,9 +346,9 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
 rules_compared = Question(
     "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
 )
-#: Draw what each request read from the cache beside what was foretold, with the misses.
+#: Draw what each request read from the cache beside the prediction, with the misses.
 cache_reads = Question(
-    "What was read from the cache, and what was foretold?", _reads_table, _draw_reads, _say_reads
+    "What was read from the cache, and what was predicted?", _reads_table, _draw_reads, _say_reads
 )
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of rules turn?", _turning_table, _draw_turning)

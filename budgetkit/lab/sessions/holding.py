@@ -189,7 +189,7 @@ def held(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a message: message, tokens (scaled as the session's own growth says), requests (that held it),
+        One row per message: message, tokens (scaled as the session's own growth says), requests (that held it),
         token_requests (their product) and cost (in US dollars; NaN where a price is not known).
     """
     trace = session.trace
@@ -288,7 +288,7 @@ def agents(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
+        One row per line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
         tokens) and cost (in US dollars; NaN where no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]

@@ -101,7 +101,7 @@ def sessions(
     Returns
     -------
     DataFrame
-        One row a session: number (from 1), program, changed, project (a folder's last name), megabytes (0 for one in
+        One row per session: number (from 1), program, changed, project (a folder's last name), megabytes (0 for one in
         a database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and those
         from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the folders that were
         read.
@@ -143,7 +143,7 @@ def sessions(
 def rows_of(
     files: list[SessionFile], bills: list[dict[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Return one row a session, with its bill if there is one."""
+    """Return one row per session, with its bill if there is one."""
     return [
         {
             "number": number,

@@ -26,12 +26,14 @@ MARKS = (
     "Derived: unlogged and difference, with which counted sums to the prompt."
 )
 _UNRANKED = (
-    "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
+    "A replay of the record is more than 5 % off the bill, so the rules are not ranked by cost."
 )
 #: The error of a rule where no compaction shows it, as a share of the bill: the largest in recorded sessions that
 #: were compacted by themselves, 3.5, 3.2 and 9.0 % under Claude Code and 0.1 and 8.1 % under Codex; 2026-11-27.
 LARGEST_RULE_ERROR = 0.09
-_NO_FORECAST = "This is no forecast: with another setting the agent would have acted otherwise."
+_NO_FORECAST = (
+    "This is not a forecast: with another setting the agent would have acted differently."
+)
 
 
 def largest_error(attrs: Any, has_rule: bool = True) -> float:
@@ -124,7 +126,7 @@ def action_text(row: Any) -> str:
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Say which rule would have been the cheapest, how sure that is, or why nobody can tell.
+    """Name the cheapest rule and its certainty, or the reason why none can be named.
 
     Parameters
     ----------
@@ -158,13 +160,13 @@ def finding(table: pd.DataFrame) -> str:
     if np.isnan(held):
         held = recorded
     elif abs(held / recorded - 1) > 0.005:
-        as_it_was = f"${held:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
+        as_it_was = f"${held:,.2f} in a replay of the record (${recorded:,.2f} was billed)"
     error = largest_error(table.attrs)
     words = (
         f"The same messages under a rule modelled on {best['label']} ({best['version']}): "
         f"{cost_text(best['least'], best['most'])} instead of {as_it_was}, {many(best['compactions'], 'compaction')}, "
         f"{many(best['used_later'], 'message')} gone that were used later; not a forecast: the agent would have acted "
-        "otherwise."
+        "differently."
     )
     highest = best["most"] * (1 + error)
     ties = [row["label"] for row in others if row["least"] * (1 - error) <= highest]
@@ -197,8 +199,8 @@ def replay_check(table: pd.DataFrame) -> list[str]:
         error = round(attrs["replay_error"], 3)
         words = f"{error:+.1%}".replace("-", "\u2212") if error else "0.0%"
         sentences.append(
-            "How near is such a replay to a bill? The session as it was held comes to "
-            f"${attrs['replayed']:,.2f} in it, where ${recorded:,.2f} was billed: {words}."
+            "How close is such a replay to the bill? Replayed as recorded, the session costs "
+            f"${attrs['replayed']:,.2f}; ${recorded:,.2f} was billed: {words}."
         )
         summaries = table.loc[table["summary_cost"] > 0, "summary_cost"]
         if attrs["unlogged_summaries"] and len(summaries):
@@ -228,7 +230,7 @@ def notices(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        One sentence a rule and trouble.
+        One sentence per rule and trouble.
     """
     troubles = {
         "loops": "compacts again at the very next request",
@@ -265,7 +267,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        One sentence a window.
+        One sentence per window.
 
     Examples
     --------
@@ -291,7 +293,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
 
 
 def sentences_of(table: pd.DataFrame) -> list[str]:
-    """Say which values cost least within the error, the cost of the others, and how sure that is.
+    """Name the cheapest values within the error, the cost of the others, and the certainty.
 
     Parameters
     ----------
@@ -308,7 +310,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     >>> import budgetkit as bk
     >>> table = bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=[100_000, 150_000])
     >>> sentences_of(table)[-1]
-    'This is no forecast: with another setting the agent would have acted otherwise.'
+    'This is not a forecast: with another setting the agent would have acted differently.'
     """
     attrs: Any = table.attrs
     rows: Any = table.iloc[1:].to_dict("records")
@@ -321,7 +323,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     sessions = "the session comes within {:.1%} of its bill"
     if "sessions" in attrs:
         sessions = "each of the sessions comes within {:.1%} of its bill"
-    error = f"Replayed as it was held, {sessions.format(abs(attrs['replay_error']))}"
+    error = f"Replayed as recorded, {sessions.format(abs(attrs['replay_error']))}"
     if not np.isnan(attrs["rule_error"]):
         error += f"; compacted by the same rule where its program did, within {abs(attrs['rule_error']):.1%}"
     if not attrs["is_ranked"]:

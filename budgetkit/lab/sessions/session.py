@@ -80,7 +80,7 @@ class Session:
         How texts are counted, or the name of a counter; characters divided by 4 when left out, which the session's own
         growth then scales.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; those of each request's own model when left out.
+        Token prices, or the model whose prices to use; those of each request's own model when left out.
 
     Raises
     ------
@@ -114,8 +114,8 @@ class Session:
         usage = usage_frame(self.trace)
         if usage.empty:
             raise ValueError(
-                f"{brief(self.trace.id)} tells no usage, so nothing says what was billed; "
-                "give a session of a coding agent, such as made-up-session, or replay it instead"
+                f"Trace {brief(self.trace.id)} has no usage, so its bill is unknown. "
+                "Pass a session of a coding agent, such as 'made-up-session', or use bk.replay."
             )
         object.__setattr__(self, "usage", usage)
 
@@ -317,7 +317,7 @@ class Session:
         return tokens | {"long": ints(self.usage["cache_write_1h_tokens"].fillna(0))}
 
     def misses(self) -> pd.DataFrame:
-        """Return one row a miss: a request that read over 1,024 tokens less than the one before had left in the cache.
+        """Return one row per miss: a request that read over 1,024 tokens less than its predecessor left in the cache.
 
         Returns
         -------
@@ -329,7 +329,7 @@ class Session:
         return self._misses.copy()
 
     def compactions(self) -> pd.DataFrame:
-        """Return one row a compaction, as it happened.
+        """Return one row per compaction, as it happened.
 
         Returns
         -------
@@ -381,7 +381,7 @@ class Session:
         Returns
         -------
         DataFrame
-            One row a kind: instructions and tools that the log does not hold, messages of each role, results by tool.
+            One row per kind: instructions and tools that the log does not hold, messages of each role, results by tool.
             Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share,
             mark ("estimated" for what is counted here, "derived" for what follows from the provider's numbers).
 

@@ -93,7 +93,7 @@ def what_if(
     rule: str | None = None,
     window: int | None = None,
 ) -> pd.DataFrame:
-    """Replay recorded sessions with another setting: one row a value.
+    """Replay recorded sessions with another setting: one row per value.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def what_if(
     Returns
     -------
     DataFrame
-        One row a value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
+        One row per value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
         window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range
@@ -211,7 +211,7 @@ class _Trial:
     rule: str | None
 
     def table(self, setting: str, values: list[Any]) -> pd.DataFrame:
-        """Return one row a value, and the session as it was recorded."""
+        """Return one row per value, and the session as it was recorded."""
         setup = self.setup
         replay_error = setup.error_of(setup.costs(setup.as_held())[0])
         rule_error = float("nan")
@@ -258,7 +258,7 @@ class _Trial:
         return self.setup.row(outcome) | {"value": value, "overflows": overflows}
 
     def _with_life(self, life: str) -> Data:
-        """Replay the session as it was held with another life of what is written to the cache."""
+        """Replay the recorded session with another cache life."""
         session = self.session
         record = self.setup.facts
         prices = session.prices_by_request(life == "1h")

@@ -291,7 +291,7 @@ def setup_of(
     Returns
     -------
     ReplaySetup
-        What every rule is replayed on.
+        The replayed messages.
     """
     if not isinstance(source, Trace | Session):
         raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))

@@ -33,9 +33,9 @@ class Floor:
         How much stays at least; not below 1. The floor of one message, which every policy has, gives way where the
         window has no room for that message; any other stands.
     unit : {"messages", "turns", "tokens"}
-        What `least` counts.
+        The unit of `least`.
     conflict : {"exceed", "raise", "shrink"}
-        What happens where the floor does not fit into the limit: the limit is exceeded, an error says so, or
+        Treatment of a floor that exceeds the limit: the limit is exceeded, an error says so, or
         the other sections give up the room.
 
     Raises
@@ -65,11 +65,11 @@ class PruningContext(NamedTuple):
     Parameters
     ----------
     tokens : int
-        What the history holds.
+        Tokens of the history.
     limit : int
-        What it may hold: the history budget.
+        The history budget.
     others : int
-        What the other sections take.
+        Tokens of the other sections.
     usable, window : int
         The budget's usable window, and its whole window.
     turn : int
@@ -220,7 +220,7 @@ class Compaction:
     size : int or Share, default 2,500
         Length of the summary, in tokens, or as a share of what it replaces.
     reattached : int, default 0
-        What is put back behind the summary, in tokens.
+        Tokens put back after the summary.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class Cut(NamedTuple):
     whole_turns : bool, default False
         Earlier turns go whole. Of the turn that is being answered the question and the newest step stay.
     rounds : SummaryRule, optional
-        What goes is summarised.
+        Dropped messages are summarised.
     placeholder : int, default 0
         Size of what is left of a tool result, in tokens.
     intact : int, default 0
@@ -291,10 +291,10 @@ class Policy:
     Parameters
     ----------
     unit : {"message", "turn"}
-        What goes at once: a message (a tool call with all its results), or all that is left of a turn, so that
+        Dropped at once: a message (a tool call with all its results), or all that is left of a turn, so that
         no answer stays without its question.
     floor : Floor
-        What stays whatever happens.
+        The part that is never dropped.
 
     Examples
     --------

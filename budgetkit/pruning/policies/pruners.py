@@ -304,7 +304,7 @@ class Trigger:
     Parameters
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
-        What is compared: the prompt with so many tokens, with a share of the window, with the window less so many
+        The compared number: the prompt with so many tokens, with a share of the window, with the window less so many
         tokens, the number of messages, the pause before the request; or nothing at all. A pause that nobody knows is
         none, so that in a running conversation a rule that waits for one does not act.
     value : float
@@ -382,9 +382,9 @@ class Compact(_Triggered):
     size : int or Share, default 2,500
         Length of the summary, in tokens, or as a share of what it replaces.
     reattached : int, default 0
-        What the system puts back behind the summary, such as files it had read, in tokens.
+        Tokens that the system puts back after the summary, such as files it had read.
     call : SummaryCall
-        What writing the summary costs.
+        Cost of writing the summary.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -446,7 +446,7 @@ class ClearResults(_Triggered):
     least_gain : int, default 0
         Nothing happens unless so many tokens are freed.
     placeholder : int, default 12
-        What is left of a result, in tokens.
+        Tokens left of a result.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -521,7 +521,7 @@ class DropToolResults(Policy):
     Parameters
     ----------
     placeholder : int, default 12
-        What is left of a result, in tokens; its call stays whole.
+        Tokens left of a result; its call stays whole.
     intact : int, default 0
         How many of the newest results are left alone.
     calls_intact : bool, default False

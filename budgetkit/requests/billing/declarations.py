@@ -46,7 +46,7 @@ class Charge:
     kind : str
         ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
-        What it is: a message's role, a tool's name.
+        Its name: a message's role, a tool's name.
     texts : tuple of str
         To be counted.
     fixed : int

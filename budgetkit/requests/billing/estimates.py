@@ -75,7 +75,7 @@ class Estimate:
 def estimate_for(model: str) -> Estimate:
     """Return the family of a model; the last row is for any other.
 
-    >>> [estimate_for(name).family for name in ("us.anthropic.claude-sonnet-4-5", "anthropic/claude-4.5-haiku", "x")]
+    >>> [estimate_for(name).family for name in ("us.anthropic.claude-haiku-4-5", "anthropic/claude-4.5-haiku", "x")]
     ['claude-4.5', 'claude-4.5', 'any other']
     """
     row = calibration_row(model)

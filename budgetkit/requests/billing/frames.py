@@ -354,7 +354,7 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     """Charge a call: its name, and the name and value of each argument, every text by itself.
 
-    What follows a value (`end`) may become one token with its last.
+    The text after a value (`end`) may become one token with its last.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}

@@ -75,7 +75,7 @@ class Framing:
     per_name : int
         For each name, beyond its text.
     tool_calls : {"nothing", "arguments", "call", "twice"}
-        What text of a tool call counts: none, its arguments, name and arguments, or those and the name again,
+        The counted text of a tool call: none, its arguments, name and arguments, or those and the name again,
         because the result's message carries it too.
     per_tool_call : int
         For each tool call.
@@ -177,7 +177,7 @@ class Framing:
         Returns
         -------
         list of int
-            In tokens, one number a message.
+            In tokens, one number per message.
         """
         read = _as_messages(messages)
         charges = [
@@ -205,7 +205,7 @@ class Framing:
         Returns
         -------
         list of int
-            In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
+            In tokens, one number per message; 0 for those that are no answers. Reasoning is not among it.
         """
         read = _as_messages(messages)
         if self.rules is None:
@@ -382,7 +382,7 @@ class OpenAIRules:
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
     """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
 
-    >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-sonnet-4-5").estimate.family
+    >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
     """
     resolved = resolve(model)
@@ -450,12 +450,12 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        What its provider bills, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
+        The bill of its provider, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
         of the model's family; or, of a model that was given another framing, that one.
 
     Examples
     --------
-    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
+    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-haiku-4-5").priming
     (3, 2, 6)
     """
     resolved = resolve(model)
@@ -482,7 +482,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
     Examples
     --------
-    >>> framing_of("claude-sonnet-4-5").priming, framing_of("chars/4") is DEFAULT_FRAMING
+    >>> framing_of("claude-haiku-4-5").priming, framing_of("chars/4") is DEFAULT_FRAMING
     (6, True)
     """
     if framing is not None:

@@ -52,7 +52,7 @@ class Evidence:
     Parameters
     ----------
     combination : str
-        What the calls hold.
+        Content of the calls.
     calls, projects : int
         How many there are, and of how many projects.
     exact : int
@@ -210,11 +210,11 @@ class LedgerRow:
     kind : str
         ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
-        What it is: a message's role, a tool's name.
+        Its name: a message's role, a tool's name.
     message : int or None
         Index of the message it belongs to, the system text of the request first.
     tokens : int
-        What it costs; below 0 where things cost less together than each alone.
+        Its tokens; below 0 where things cost less together than each alone.
     """
 
     kind: str
@@ -241,11 +241,11 @@ class RequestCount:
         Between which numbers bills should lie, in tokens; `interval_words` says by how many projects. The upper end
         is None where something cannot be counted at all.
     uncounted : tuple of str
-        What cannot be counted: server state, built-in tools, reasoning before a call, media.
+        Parts that cannot be counted: server state, built-in tools, reasoning before a call, media.
     ledger : tuple of LedgerRow
         A row for everything that is billed.
     basis : {"exact", "reconstructed", "estimate"}
-        What the number rests on, as :func:`budgetkit.counters.basis_of` has it of a counter.
+        The basis of the number, as :func:`budgetkit.counters.basis_of` has it of a counter.
     nearer : str
         The one line that says how a count would come nearer; empty where nothing would.
 

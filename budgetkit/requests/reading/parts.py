@@ -1,7 +1,7 @@
 """Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
 
 A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
-it answers stand in the table of formats, one row a spelling; text and pictures are found by their fields. What has
+it answers stand in the table of formats, one row per spelling; text and pictures are found by their fields. What has
 none of these keeps its kind, so that `Message.uncounted` can name it.
 """
 

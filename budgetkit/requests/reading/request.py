@@ -263,7 +263,7 @@ def request_settings(raw: Raw, shape: str) -> Data:
 
     The table of requests gives their places.
 
-    >>> request_settings({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
+    >>> request_settings({"model": "gpt-5.4", "tool_choice": "required"}, "chat")["required"]
     True
     """
     row = read_toml("framings.toml")["request"][shape]

@@ -62,7 +62,7 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
     Returns
     -------
     list of Numbered
-        What was taken.
+        The part that was read.
     bool
         Whether it is a session.
     """

@@ -159,7 +159,7 @@ def read(path: str) -> Corpus:
             corpus = _table(place)
         except csv.Error as problem:
             raise ValueError(
-                f"Invalid table {one_line(str(place))}: {one_line(str(problem))}. Save it as JSONL, one object a line."
+                f"Invalid table {one_line(str(place))}: {one_line(str(problem))}. Save it as JSON Lines."
             ) from None
     elif place.is_file() and (place.suffix.lower() in SESSIONS or _is_json(place)):
         try:

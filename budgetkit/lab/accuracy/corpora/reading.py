@@ -83,7 +83,7 @@ class Corpus:
     documents : tuple of Document
         The texts.
     problems : tuple of Problem
-        What was left out.
+        Files and rows that were left out.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Corpus:
         return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a document: class, language, source, name and characters."""
+        """Return one row per document: class, language, source, name and characters."""
         rows = [(d.kind, d.language, d.source, d.name, len(d.text)) for d in self]
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 
@@ -246,7 +246,7 @@ def folder(
     pattern : str
         Which of its files, as a glob.
     kind, language : str
-        What they all are; by default each file's suffix and, of Chinese, Japanese and Korean, its text say it.
+        Class and language of all files; by default from each file's suffix, and from CJK text itself.
     most : int
         Longest file that is read, in bytes.
 
@@ -331,7 +331,7 @@ def rows(
     column : str
         The key or the column that holds the text.
     kind, language : str
-        What the texts are; a column "lang" or "language" says it for each, where there is one.
+        Class and language of the texts; a column "lang" or "language" overrides it for each.
     most : int
         Longest file that is read, in bytes.
 

@@ -263,7 +263,7 @@ _LATIN, _OTHER = "Latin letters", "other scripts"
 _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Chinese": PURPLE}
 
 
-def _pieces(texts: Mapping[str, str], model: str = "gpt-4o") -> Columns:
+def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
     """Cut each text into a model's tokens, and into fours of characters."""
     exact = counter(model)
     rough = counter(CHARACTERS)

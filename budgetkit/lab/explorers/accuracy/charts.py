@@ -112,7 +112,7 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
         f"Windows expected to overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. The buffer "
-        f"is for texts that nobody has seen, forecast from {buffer.documents:,} that were"
+        f"is a forecast for new texts, from {buffer.documents:,} measured ones"
     )
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),

@@ -1,4 +1,4 @@
-"""Controls of the accuracy explorer: two counters, the texts, the accepted risk, and the budget that feels it."""
+"""Controls of the accuracy explorer: two counters, the texts, the accepted risk, and the affected budget."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def controls(stage: AccuracyStage) -> Panel:
     panel.text("path", "Path", "", command("path", "path"), hint="folder, file or **/*.md")
     panel.choice("pieces", "Cut to", settings.pieces, command("pieces", "characters"), "pieces")
     add_lengths(panel, stage)
-    panel.group("Budget that feels it", folds=True)
+    panel.group("Affected budget", folds=True)
     add_model(panel, stage.budget)
     return panel
 

@@ -52,7 +52,7 @@ def as_percent(share: float) -> str:
 def sure(buffer: Buffer) -> str:
     """Return the words for how sure a buffer is; of one document nobody can say."""
     if buffer.documents < 2:
-        return "from one document, so nobody can say how sure"
+        return "from one document, so without an interval"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
@@ -135,7 +135,7 @@ def _pool(results: AccuracyResults) -> str:
 
 def _other(results: AccuracyResults) -> str:
     if same_count(results.counter, results.exact) and not results.exact.exact:
-        return f"It is {truth(results)}; there is no better count to hold it against."
+        return f"It is {truth(results)}; no better count is known to compare it with."
     if isinstance(results.counter, CalibratedCounter):
         return (
             f"{results.counter.model} has another tokenizer than {short_name(results.exact)}: what differs is the "

@@ -1,4 +1,4 @@
-"""Bar: the window as segments, one a section, the shared pool and the reserves, and a handle for each line."""
+"""Bar: the window as segments, one per section, the shared pool and the reserves, and a handle for each line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bar(stage: BudgetStage) -> Data:
 
     claimed = "Each section claims its cap."
     if rest:
-        claimed = f"Each section claims what it takes; {rest} has the rest."
+        claimed = f"Each section claims what it uses; {rest} gets the rest."
     if beside := BESIDE[budget.kind]:
         claimed += f" {beside[0].upper()}{beside[1:]}."
     keys = "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."

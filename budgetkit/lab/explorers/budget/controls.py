@@ -464,7 +464,7 @@ def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:
         places = [place for place, title in enumerate(titles) if part in title.casefold()]
         if not places:
             raise LookupError(
-                f"No title of the {len(titles):,} has {brief(value)}. Type another part of it."
+                f"None of the {len(titles):,} titles contains {brief(value)}. Type another part of a title."
             )
         return now if now in places else places[0]
 

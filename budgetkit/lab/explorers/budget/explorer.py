@@ -208,7 +208,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
         that says so, else `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
-        What to count with, by name or as it is; the model's own where it is left out.
+        The counter, by name or as an object; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 

@@ -94,7 +94,7 @@ def missing_window(results: BudgetResults) -> list[str]:
         return []
     window = results.plan.budget.window
     return [
-        f"A window of {chosen:,} tokens was chosen; {results.model.name} has {window:,}, and that is planned."
+        f"A window of {chosen:,} tokens was chosen, but {results.model.name} has only {window:,}, which is used."
     ]
 
 

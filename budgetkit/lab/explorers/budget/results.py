@@ -282,7 +282,7 @@ def same_count(one: Counter, other: Counter) -> bool:
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> same_count(counter("gpt-4o"), counter("o200k_base")), same_count(counter("gpt-4o"), counter("chars/4"))
+    >>> same_count(counter("gpt-5.4"), counter("o200k_base")), same_count(counter("gpt-5.4"), counter("chars/4"))
     (True, False)
     """
     if one.name == other.name:

@@ -218,8 +218,8 @@ def longest_window(model: Model, kind: str = "") -> int | None:
     Examples
     --------
     >>> from budgetkit.models import model
-    >>> longest_window(model("gpt-4o")), longest_window(model("gpt-5")), longest_window(model("gpt-5"), "shared")
-    (128000, 272000, 400000)
+    >>> longest_window(model("gpt-5.4")), longest_window(model("gpt-5.2")), longest_window(model("gpt-5.2"), "shared")
+    (1050000, 272000, 400000)
     """
     if model.provenance.startswith("default"):
         return None

@@ -72,7 +72,7 @@ def set_floor(
 
 
 def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
-    """Make one request a turn, or one an answer; the request on show stays in its turn."""
+    """Make one request per turn, or one per answer; the request on show stays in its turn."""
     request = stage.settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(stage.results.trace, by)]
@@ -211,7 +211,7 @@ def controls(stage: ConversationStage) -> Panel:
     panel.choice("within", "Prunes", settings.within, command("within", "on"), "within")
     panel.group("What always stays", folds=True)
     least = Number(settings.floor.least, 1)
-    tip = "What stays whatever happens"
+    tip = "Messages that are never dropped"
     panel.number("least", "Keep at least", least, command("floor", "least", least.read), tip=tip)
     panel.choice("unit", "of", settings.floor.unit, command("floor", "unit"), "units", half=True)
     conflict = command("floor", "conflict")
@@ -223,7 +223,7 @@ def controls(stage: ConversationStage) -> Panel:
     ahead = command("horizon", "turns", turns.read)
     panel.line("horizon", "Turns ahead", slide, turns, ahead, box_tip="Turns to look ahead")
     money = Number(settings.money, most=1e9, is_whole=False)
-    tip = "What may be spent, in dollars"
+    tip = "Spending limit, in dollars"
     panel.number(
         "money", "May cost, $", money, command("money", "money", money.read), tip=tip, half=False
     )

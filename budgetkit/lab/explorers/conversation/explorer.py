@@ -97,7 +97,7 @@ def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> 
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
     compacted = len(results.shown.taken_out.intersection(standing.absent))
     dropped = len(standing.absent) - compacted
-    gone = f"{dropped:,} have left before" if dropped else "nothing has left before"
+    gone = f"{dropped:,} were dropped before" if dropped else "nothing was dropped before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
     if compacted:
@@ -233,13 +233,13 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
         be full, it is a smaller one in which the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
-        What to count with, by name or as it is; the model's own where it is left out.
+        The counter, by name or as an object; the model's own where it is left out.
     by : {"turn", "request"}, optional
-        One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
+        One request per turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
     prices : Prices, str or Model, optional
-        What tokens cost, or the model whose prices hold; looked up for the model when left out.
+        Token prices, or the model whose prices to use; looked up for the model when left out.
 
     Raises
     ------
@@ -341,7 +341,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """Rank the policies, one a row, as `budgetkit.deciding.rank_policies` does, each with its share of evidence."""
+        """Rank the policies, one per row, as `budgetkit.deciding.rank_policies` does, with their shares of evidence."""
         return self.stage.results.compared.ranking.copy()
 
     @property

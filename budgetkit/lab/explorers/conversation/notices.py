@@ -95,7 +95,7 @@ def _recorded(results: ConversationResults) -> list[str]:
     silent_turns = len(asked) - answered
     replayed = many(len(asked), "request")
     if results.run.by == "turn":
-        replayed += ", one a turn"
+        replayed += ", one per turn"
     elif silent_turns:
         replayed += f", {silent_turns:,} of which the record leaves unanswered"
     sentences.append(f"The replay makes {replayed}; the record says {billed}.")

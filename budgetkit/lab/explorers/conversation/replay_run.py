@@ -66,7 +66,7 @@ class Replayed:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row a request."""
+        """One row per request."""
         return self.outcome.frame()
 
     @cached_property
@@ -116,7 +116,7 @@ class Replayed:
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """One row a message."""
+        """One row per message."""
         return self.outcome.messages()
 
     @cached_property
@@ -146,7 +146,7 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """One row a policy, the cheapest first, with the share of the evidence that was there."""
+        """One row per policy, the cheapest first, with the share of the evidence that was there."""
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan

@@ -119,9 +119,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     note = ""
     if settings.rules is None and rules == IDEAL:
         whose = model.provider or model.name
-        note = (
-            f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
-        )
+        note = f"No prompt cache is known for {whose}, so an ideal one that finds any prefix is assumed."
     if isinstance(rules, str) and rules not in CACHES:
         raise LookupError(unknown_name("prompt cache", rules, CACHES))
     cache = CACHES[rules] if isinstance(rules, str) else rules

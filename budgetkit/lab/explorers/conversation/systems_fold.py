@@ -87,7 +87,7 @@ class ReadsFold(Content):
         drawn = figure_part(
             "cache",
             figures.cache_reads.title,
-            f"Foretold from what was before: messages, times, models and settings. {MARKS}",
+            f"Predicted from earlier messages, times, models and settings. {MARKS}",
             figures.cache_reads.spec(session),
             listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
         )

@@ -60,7 +60,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     spec : dict
         ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
     title : str
-        What the figure asks: its heading, and its name for those who cannot see it.
+        The figure's question: its heading, and its name for those who cannot see it.
     heading : bool, default True
         Whether the title stands above it.
 

@@ -140,7 +140,7 @@ def save(path: str | os.PathLike[str], drawn: str) -> None:
     if kind == ".png":
         return write_whole(path, png(drawn))
     raise ValueError(
-        f"a figure was to be saved as {one_line(str(path))}; known are .svg and .png; end it with one"
+        f"Cannot save a figure as {one_line(str(path))}. Use a name that ends in .svg or .png."
     )
 
 
@@ -150,8 +150,8 @@ def chromium() -> str:
     program = named or next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise FileNotFoundError(
-            "a PNG needs a Chromium, and there is none here; save the figure as .svg, install one, or name it in "
-            "BUDGETKIT_CHROMIUM"
+            "A PNG needs Chromium, which was not found. Save the figure as .svg, install Chromium, or set "
+            "BUDGETKIT_CHROMIUM to its path."
         )
     return program
 
@@ -181,7 +181,7 @@ def png(drawn: str) -> bytes:
         if not picture.exists():
             last_line = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             raise OSError(
-                f"{one_line(program)} made no picture ({one_line(' '.join(last_line))}); save the figure as .svg"
+                f"{one_line(program)} made no picture ({one_line(' '.join(last_line))}). Save the figure as .svg."
             )
         return picture.read_bytes()
 
