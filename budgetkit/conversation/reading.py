@@ -24,7 +24,7 @@ from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.records import Pairing
 from budgetkit.trace import json_value, messages_in, messages_of
-from budgetkit.trace.conversation import plain_value
+from budgetkit.trace.importers.documents import plain_value
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}

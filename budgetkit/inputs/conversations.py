@@ -17,8 +17,7 @@ from budgetkit.budget.quoting import quoted
 from budgetkit.message import Passage
 from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.plan import Item
-from budgetkit.trace import Message, Trace, load_trace, load_traces
-from budgetkit.trace.conversation import messages_of
+from budgetkit.trace import Message, Trace, load_trace, load_traces, messages_of
 
 #: What a conversation may be given as.
 AnyTrace = Any

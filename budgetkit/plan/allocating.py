@@ -149,23 +149,17 @@ class _TokensLeft:
         # With a weight it may take what is its own and its part of the rest. What another weighted section does not
         # want is divided among those that want more.
         if allocation.weight:
-            limit = floor + held_tokens + self._by_weight(allocation, limit - floor - held_tokens)
+            self.weighted.remove(allocation)
+            room = limit - floor - held_tokens
+            rest = (self.wanted(a.section) - self.promised.get(a.section, 0) for a in self.weighted)
+            others = [(a.weight, self.most(n, 0)) for a, n in zip(self.weighted, rest, strict=True)]
+            # What is lacking is not divided: nobody has less of it for being one of many.
+            part = self.least(room, by_weight(room, allocation.weight, others))
+            limit = floor + held_tokens + part
         # Whatever was said so far, it may take its floor.
         if allocation.section in self.promised:
             return self.most(limit, floor)
         return limit
-
-    def _by_weight(self, allocation: Allocation, room: Any) -> Any:
-        """Return a weighted section's part of the room; from now on it is no longer one of the others."""
-        self.weighted.remove(allocation)
-        others = [
-            (a, self.wanted(a.section) - self.promised.get(a.section, 0)) for a in self.weighted
-        ]
-        part = by_weight(
-            room, allocation.weight, [(a.weight, self.most(wanted, 0)) for a, wanted in others]
-        )
-        # What is lacking is not divided: nobody has less of it for being one of many.
-        return self.least(room, part)
 
     def spend(self, taken: Any, cap: int | None) -> None:
         """Subtract a section's grant from the tokens left."""

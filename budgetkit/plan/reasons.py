@@ -107,7 +107,7 @@ class Why:
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
     """Explain the outcome of an item or section, and how to keep it."""
     decisions = plan.decisions
-    row = None
+    row: Any = None
     if isinstance(of, str) or not len(decisions):
         section = str(of)
         if section not in plan.budget.caps:
@@ -115,7 +115,13 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
         wanted, kept = plan[section].demand, plan[section].granted
         reasons = [*_limits(plan, section)]
     else:
-        row = _row(plan, of)
+        items = decisions.columns.items
+        row = items.index(of) if isinstance(of, Item) and of in items else of
+        if not isinstance(row, int | np.integer) or not -len(items) <= row < len(items):
+            raise LookupError(
+                f"Unknown item {brief(of)}. Pass the item, or its place from 0 to {len(items) - 1:,}."
+            )
+        row = range(len(items))[row]
         decided = decisions[row]
         section, wanted, kept = decided.section, decided.tokens, decided.kept
         rows = decisions.columns.rows(section)
@@ -136,17 +142,6 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
         mends=mends,
         unmended=lost.unmended() if kept < wanted and not mends else "",
     )
-
-
-def _row(plan: Plan, of: int | Item) -> int:
-    items = plan.decisions.columns.items
-    if isinstance(of, Item) and of in items:
-        return int(items.index(of))
-    if not isinstance(of, int | np.integer) or not -len(items) <= of < len(items):
-        raise LookupError(
-            f"Unknown item {brief(of)}. Pass the item, or its place from 0 to {len(items) - 1:,}."
-        )
-    return range(len(items))[of]
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
@@ -262,25 +257,24 @@ class _LossExplainer:
     def by_item(self, row: int) -> Iterator[Mend]:
         """Yield changes of the item itself: its importance and its length."""
         item = self.contents.items[row]
-
-        def is_kept(**changes: int) -> bool:
-            items = list(self.contents.items)
-            items[row] = replace(item, **changes)
-            return self._keeps(self._changed({}), items)
-
         importance = item.importance
         if importance is None:
             importance = self.allocation.importance
         most = max(importance + 1, _MOST_IMPORTANT)
-        higher = nearest_value(lambda n: is_kept(importance=n), importance, most)
-        if higher is not None:
-            sentence = f"Give the item importance {higher} instead of {importance}."
-            yield Mend(line="importance", before=importance, after=higher, sentence=sentence)
+        for line, now, far in (("importance", importance, most), ("tokens", item.tokens, 1)):
 
-        tokens = nearest_value(lambda n: is_kept(tokens=n), item.tokens, 1)
-        if tokens is not None:
-            sentence = f"Make the item {item.tokens - tokens:,} tokens shorter, {tokens:,} in all."
-            yield Mend(line="tokens", before=item.tokens, after=tokens, sentence=sentence)
+            def is_kept(value: int, line: str = line) -> bool:
+                items = [*self.contents.items]
+                items[row] = replace(item, **{line: value})
+                return self._keeps(self._changed({}), items)
+
+            value = nearest_value(is_kept, now, far)
+            if value is None:
+                continue
+            sentence = f"Give the item importance {value} instead of {now}."
+            if line == "tokens":
+                sentence = f"Make the item {now - value:,} tokens shorter, {value:,} in all."
+            yield Mend(line, now, value, sentence)
 
     def _own(self, field: str) -> Callable[[int], dict[str, Any]]:
         return lambda n: {self.section: {field: n}}

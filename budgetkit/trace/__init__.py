@@ -10,7 +10,8 @@ Each turn has a demand for every section.
 """
 
 from budgetkit.message import Message
-from budgetkit.trace.conversation import Trace, messages_in, messages_of
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.importers.documents import messages_in, messages_of
 from budgetkit.trace.loading import (
     iter_traces,
     list_traces,

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO
 
 from budgetkit.files import extra, read_toml
 from budgetkit.trace.jsonl import (
@@ -60,7 +60,6 @@ _SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as #
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
-Made = TypeVar("Made")
 #: The number of the packing in a zip.
 _ZSTANDARD = 93
 _PEEK = 4096
@@ -141,9 +140,7 @@ class Opener:
             raise ValueError(
                 f"{name}: packed with LZMA, which is not supported. Pack it with deflate."
             )
-        members = [
-            member for member in members if not member.filename.startswith(("__MACOSX", "."))
-        ]
+        members = [m for m in members if not m.filename.startswith(("__MACOSX", "."))]
         names = {member.filename for member in members}
         if "xl/workbook.xml" in names:
             stream.seek(0)
@@ -161,17 +158,14 @@ class Opener:
             if PurePosixPath(member.filename).name.startswith("conversations")
             or (is_inspect and member.filename.startswith("samples/"))
         ]
-        chosen = chosen or [
-            member for member in members if PurePosixPath(member.filename).suffix in MEMBERS
-        ]
+        chosen = chosen or [m for m in members if PurePosixPath(m.filename).suffix in MEMBERS]
         try:
             for member in chosen:
                 with _explained(name):
                     measure(_open_member(archive, member, name), self.outflow)
             for member in chosen:
-                inside = self.parts(
-                    buffered(_open_member(archive, member, name)), f"{name}/{member.filename}"
-                )
+                unpacked = buffered(_open_member(archive, member, name))
+                inside = self.parts(unpacked, f"{name}/{member.filename}")
                 yield from _guarded_parts(inside, name)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(
@@ -298,14 +292,14 @@ def _explained(name: str) -> Iterator[None]:
         raise ValueError(f"{name}: cannot be unpacked ({error}). Pack it again.") from None
 
 
-def _guarded(values: Iterable[Made], name: str) -> Iterator[Made]:
-    with _explained(name):
-        yield from values
-
-
 def _guarded_parts(parts: Iterable[Part], name: str) -> Iterator[Part]:
-    for part, numbered in _guarded(parts, name):
-        yield part, _guarded(numbered, name)
+    def guarded(values: Iterator[Numbered]) -> Iterator[Numbered]:
+        with _explained(name):
+            yield from values
+
+    with _explained(name):
+        for part, numbered in parts:
+            yield part, guarded(numbered)
 
 
 _PACKED: dict[bytes, Callable[[BinaryIO, str], Any]] = {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from os import PathLike
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -20,9 +18,8 @@ from budgetkit.models import Model, resolve
 from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import format_label
-from budgetkit.requests.reading.forms import BYTES
-from budgetkit.requests.reading.records import Pairing, call_order
-from budgetkit.trace.importers.documents import converted
+from budgetkit.requests.reading.parts import objects_in
+from budgetkit.trace.importers.documents import messages_of
 from budgetkit.trace.tally import (
     DEFAULT_ROLES,
     CountedMessages,
@@ -32,138 +29,20 @@ from budgetkit.trace.tally import (
     gone,
     groups_of,
     opening,
+    passage_scores,
     past_section,
     present_section,
-    retrieved_items,
     roles_key,
     schemas_message,
     turns,
     unwritable,
 )
 
-_WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
-_FIELDS = (
-    "role",
-    "type",
-    "content",
-    "parts",
-    "name",
-    "tool_calls",
-    "tool_call_id",
-    "additional_kwargs",
-    "usage",
-)
-_DEEPEST = 100
-_LIST = "a list of messages; load_trace reads files and tables"
-
-
-def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
-    """Read messages, whichever library made them.
-
-    Parameters
-    ----------
-    values : iterable or Trace
-        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain; or a
-        conversation that was loaded, whose messages they are.
-    pairing : Pairing, optional
-        The calls that were read before these, where messages come one after the other; then a result whose call is not
-        known stays a result.
-
-    Returns
-    -------
-    tuple of Message
-        In OpenAI's chat format. One value can be several messages, where an SDK keeps tool results in one.
-
-    Raises
-    ------
-    TypeError
-        If a value is no message of any kind.
-    ValueError
-        If a message has no role or a content that cannot be.
-
-    Examples
-    --------
-    >>> messages_of([{"type": "human", "content": "Hello world"}])
-    (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
-    """
-    loaded = messages_in(values)
-    if loaded is not None:
-        return loaded
-    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
-        raise TypeError(f"Invalid messages of type {type(values).__name__}. Expected {_LIST}.")
-    if hasattr(values, "columns"):
-        raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
-    raw = [plain_value(value) for value in values]
-    conversations = converted({"messages": raw}, pairing=pairing)
-    if conversations:
-        raw = conversations[0]["messages"]
-    elif pairing is None:
-        raw = [raw[place] for place in call_order(raw)]
-    return tuple(map(Message, raw))
-
-
-def messages_in(value: Any) -> tuple[Message, ...] | None:
-    """Return the messages of a conversation that was loaded; None of anything else.
-
-    Examples
-    --------
-    >>> messages_in([{"role": "user", "content": "Hello world"}]) is None
-    True
-    """
-    messages = getattr(value, "messages", None)
-    if isinstance(messages, tuple) and all(isinstance(message, Message) for message in messages):
-        return messages
-    return None
-
-
-def plain_value(value: Any, depth: int = 0) -> Any:
-    """Convert any library's value to dictionaries, lists, texts and numbers.
-
-    Where that is impossible, it raises a TypeError.
-
-    >>> plain_value(Message({"role": "user", "content": ("Hello", "world")}))
-    {'role': 'user', 'content': ['Hello', 'world']}
-    """
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    if depth == _DEEPEST:
-        raise ValueError(f"Nested deeper than {_DEEPEST} levels. Check the program that made it.")
-    if isinstance(value, Message):
-        value = value.raw
-    if isinstance(value, Mapping):
-        return {str(key): plain_value(member, depth + 1) for key, member in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain_value(member, depth + 1) for member in value]
-    if isinstance(value, bytes):
-        return {"type": "file", BYTES: b64encode(value).decode("ascii")}
-    return plain_value(_fields_of(value), depth + 1)
-
-
-def _fields_of(value: Any) -> Any:
-    """Return an object's fields as plain values, without those that are None."""
-    if isinstance(value, PathLike) or hasattr(value, "columns"):
-        raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {_LIST}.")
-    for name in _WRITERS:
-        if callable(write := getattr(value, name, None)) and not isinstance(value, type):
-            fields = write()
-            if not isinstance(fields, Mapping):
-                return fields
-            return {key: field for key, field in fields.items() if field is not None}
-    fields = {name: field for name in _FIELDS if (field := getattr(value, name, None)) is not None}
-    if "content" in fields or "parts" in fields:
-        return fields
-    for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
-        if callable(write := getattr(value, name, None)):
-            return write()
-    expected = "a dictionary, or an object with a role and content"
-    raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {expected}.")
-
-
 Counts = str | Model | Count
 _MOST_KEPT = 32
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """Hold one conversation.
 
@@ -265,10 +144,10 @@ class Trace:
                 f"No messages in trace {brief(self.id)}. Pass at least one with a role."
             )
 
-    @property
+    @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order. A conversation in which no user speaks is one turn."""
-        return self._memo.once("turns", lambda: turns(self.messages))
+        return turns(self.messages)
 
     @property
     def turn_numbers(self) -> Ints:
@@ -284,29 +163,22 @@ class Trace:
     @property
     def title(self) -> str:
         """The conversation's title on one line, else its id."""
-        named = (self.fields.get(key) for key in ("title", "name"))
-        return one_line(
-            next((name for name in named if isinstance(name, str) and name.strip()), self.id)
-        )
+        names = [*map(self.fields.get, ("title", "name"))]
+        title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
+        return one_line(title)
 
-    @property
+    @cached_property
     def model(self) -> str | None:
         """The conversation's model, if its file names one.
 
         Of several it is the last known one.
         """
-
-        def last_known() -> str | None:
-            usage = self.fields.get("usage")
-            rows = usage if isinstance(usage, list | tuple) else []
-            answers = [row.get("model") for row in rows if isinstance(row, Mapping)]
-            models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
-            names = [name for name in models if isinstance(name, str) and name.strip()]
-            # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
-            known = (name for name in dict.fromkeys(names) if resolve(name).is_known)
-            return next(known, names[0] if names else None)
-
-        return self._memo.once("model", last_known)
+        answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
+        models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
+        names = [name for name in models if isinstance(name, str) and name.strip()]
+        # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
+        known = (name for name in dict.fromkeys(names) if resolve(name).is_known)
+        return next(known, names[0] if names else None)
 
     @property
     def framing(self) -> Framing:
@@ -333,10 +205,9 @@ class Trace:
         If nothing can be counted, the first one says so.
         """
         saved = self.fields.get("warnings")
+        notes: list[str] = []
         if isinstance(saved, list | tuple):
-            notes = [note for note in saved if isinstance(note, str)]
-        else:
-            notes = []
+            notes += (note for note in saved if isinstance(note, str))
         if self.is_silent:
             where = f"the {many(len(self.messages), 'message')} of this {self.format}"
             notes.insert(0, f"No text in {where}. Export it with its texts.")
@@ -353,20 +224,16 @@ class Trace:
         """Whether no message has text, a tool call or a picture."""
         return all(message.is_silent for message in self.messages)
 
-    @property
+    @cached_property
     def gone(self) -> Ints:
         """The index of the summary that replaced each message."""
-        return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
+        return gone(self.messages, self.fields.get("compactions"))
 
-    @property
+    @cached_property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content that cannot be counted, such as sound and files."""
-
-        def kinds() -> tuple[str, ...]:
-            parts = {kind for message in self.messages for kind in message.uncounted}
-            return tuple(sorted(parts.union(read_tools(self.tools).uncounted)))
-
-        return self._memo.once("uncounted", kinds)
+        kinds = {kind for message in self.messages for kind in message.uncounted}
+        return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 
     def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
         """Count every message once; asked again, the same counts come from memory.
@@ -499,8 +366,9 @@ class Trace:
 
     def _placed(self, counted: CountedMessages, roles: Roles) -> Tally:
         """Place all messages, once they are counted, in sections."""
-        table = dict(roles) if isinstance(roles, Mapping) else None
-        roles = roles if table is None else table
+        table = None
+        if isinstance(roles, Mapping):
+            roles = table = dict(roles)
         groups = groups_of(self.messages)
         sized = list(zip(self.messages, counted.messages.tolist(), groups, strict=True))
         past, present = (
@@ -514,24 +382,30 @@ class Trace:
         if self.tools:
             message = schemas_message(self.tools)
             section = past_section(message, roles)
-            schemas.append(Item(section, counted.tools, payload=message, roles=table))
+            schemas = [Item(section, counted.tools, payload=message, roles=table)]
+        retrieved = {
+            index: [
+                Item(past_section(p.message, roles), size, score, payload=p.message, roles=table)
+                for p, size, score in zip(
+                    passages, counted.passages[index], passage_scores(passages), strict=True
+                )
+            ]
+            for index, passages in self.contexts.items()
+        }
         return Tally(
             opening=opening(self.messages),
             past=past,
             present=present,
             schemas=schemas,
-            retrieved={
-                index: retrieved_items(passages, counted.passages[index], roles, table)
-                for index, passages in self.contexts.items()
-            },
+            retrieved=retrieved,
             priming=counted.priming,
             gone=self.gone,
         )
 
-    @property
+    @cached_property
     def roles(self) -> tuple[str, ...]:
         """Who speaks in each message."""
-        return self.once("roles", lambda: tuple(message.role for message in self.messages))
+        return tuple(message.role for message in self.messages)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return the value made of this trace for a key, or make it.

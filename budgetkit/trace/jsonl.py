@@ -327,10 +327,6 @@ class Outflow:
         if self.values > self.most_values:
             raise self.exceeded(f"{self.most_values:,} values")
 
-    def add_text(self, text: bytes) -> None:
-        """Add the bytes of a text and its separators, such as commas."""
-        self.add(size=len(text), values=marks(text))
-
     def check(self, size: int = 0, values: int = 0) -> None:
         """Refuse a stated size above the limit, before any of it is unpacked."""
         Outflow.add(copy(self), size=size, values=values)
@@ -350,7 +346,7 @@ def measure(stream: Any, outflow: Outflow) -> None:
     """
     with closing(stream):
         while block := stream.read(_BLOCK):
-            outflow.add_text(block)
+            outflow.add(size=len(block), values=marks(block))
 
 
 def buffered(stream: Any) -> io.BufferedReader:

@@ -36,12 +36,13 @@ from budgetkit.requests.reading.formats import (
     row_of_lines,
     value_at,
 )
+from budgetkit.requests.reading.parts import as_list
 from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
 from budgetkit.trace.containers import MEMBERS, Opener, Part
-from budgetkit.trace.conversation import Trace, plain_value
+from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings
 from budgetkit.trace.importers.agents import stored_session
-from budgetkit.trace.importers.documents import converted, converted_lines
+from budgetkit.trace.importers.documents import converted, converted_lines, plain_value
 from budgetkit.trace.jsonl import (
     BrokenLine,
     Numbered,
@@ -50,7 +51,7 @@ from budgetkit.trace.jsonl import (
     broken_lines,
     unbroken,
 )
-from budgetkit.trace.opening import made_trace
+from budgetkit.trace.opening import located, made_trace
 from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
@@ -160,23 +161,22 @@ class Loader:
             for line, value in unbroken(everything):
                 yield from ((line, entry) for entry in self._split(value, f"{name}, line {line}"))
             return
-        if sessions.may_begin(first[1]):
-            records, is_session = sessions.looked_at(everything)
-            everything = chain(records, numbered)
-            if is_session:
-                yield from sessions.session_conversations(everything)
-                return
-        row = row_of_lines(first[1])
+        records, is_session = sessions.looked_at(everything)
+        everything = chain(records, numbered)
+        if is_session:
+            yield from sessions.session_conversations(everything)
+            return
+        start, begins = first
+        row = row_of_lines(begins)
         if row is not None:
-            where = f"{name}, line {first[0]}"
-            yield from (
-                (first[0], conversation) for conversation in _as_one(everything, row, where)
-            )
+            for conversation in _as_one(everything, row, f"{name}, line {start}"):
+                yield start, conversation
             return
         everything = unbroken(everything)
-        if isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
+        if isinstance(begins, Mapping) and row_of(begins) is None and is_record(begins):
             document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-            yield from ((first[0], entry) for entry in _converted(document) or [document])
+            for conversation in _converted(document) or [document]:
+                yield start, conversation
             return
         spans: list[Numbered] = []  # of a log of spans those of models hold conversations
         refused = []
@@ -202,11 +202,8 @@ class Loader:
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
-        native: list[Any] | None
-        try:
+        with located(where):
             native = _converted(value)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
         if native is None:
             native = _by_plugin(value, where)
         if native is not None:
@@ -278,10 +275,8 @@ def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]
     records = [*numbered]
     broken = [line for line, value in records if isinstance(value, BrokenLine)]
     lines = [value for _, value in records if not isinstance(value, BrokenLine)]
-    try:
+    with located(where):
         conversations = converted_lines(lines, row)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
     if broken:
         conversations[0] = with_warnings(conversations[0], broken_lines(broken))
     return conversations
@@ -305,15 +300,13 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 def _converted(value: Any) -> list[Data] | None:
     """Convert a JSON value of a known format to conversations, or return None."""
     lines = value.get("loglines") if isinstance(value, Mapping) else value
-    if isinstance(lines, list) and lines and sessions.matches(lines[0]):
-        return [
-            {
-                **conversation,
-                "messages": [placed(message)[1] for message in conversation["messages"]],
-            }
-            for _, conversation in sessions.session_conversations(enumerate(lines, start=1))
-        ] or None
-    return converted(value)
+    if not isinstance(lines, list) or not lines or not sessions.matches(lines[0]):
+        return converted(value)
+    conversations = []
+    for _, conversation in sessions.session_conversations(enumerate(lines, start=1)):
+        messages = [placed(message)[1] for message in conversation["messages"]]
+        conversations.append({**conversation, "messages": messages})
+    return conversations or None
 
 
 @cache
@@ -439,18 +432,10 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     """
     rows = []
     for id, value, _ in Loader(columns=columns).sources(source):
-        messages = value["messages"] if isinstance(value["messages"], list) else []
+        messages = as_list(value["messages"])
         name = str(id if value.get("id") is None else value["id"])
-        format_name = str(value.get("format") or "openai-chat")
-        rows.append(
-            (
-                name,
-                _title(value),
-                format_label(format_name),
-                len(messages),
-                sum(map(_length, messages)),
-            )
-        )
+        label = format_label(str(value.get("format") or "openai-chat"))
+        rows.append((name, _title(value), label, len(messages), sum(map(_length, messages))))
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
 
@@ -475,13 +460,12 @@ def iter_traces(
 
 def _files_in(source: Source) -> list[Path]:
     """List the conversation files of a folder, without those of sub-agents."""
-    if not isinstance(source, str | os.PathLike) or not Path(source).expanduser().is_dir():
+    if not isinstance(source, str | os.PathLike) or source in shipped_traces():
         return []
-    if isinstance(source, str) and source in shipped_traces():
-        return []
+    folder = Path(source).expanduser()
     files = [
         path
-        for path in sorted(Path(source).expanduser().rglob("*"))
+        for path in sorted(folder.rglob("*") if folder.is_dir() else ())
         if path.suffix in (*MEMBERS, ".zip", ".eval") and path.is_file() and not path.is_symlink()
     ]
     sub_agents = {agent for path in files for agent in sub_agents_of(path)}
@@ -502,17 +486,16 @@ def sub_agents_of(source: Source) -> list[Path]:
 
 
 def _name(source: Source) -> str:
+    if hasattr(source, "read"):
+        source = str(getattr(source, "name", "the uploaded file"))
     if isinstance(source, str | os.PathLike):
         return one_line(Path(source).name)
-    if hasattr(source, "read"):
-        return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
     return "conversation"
 
 
 def _title(value: Raw) -> str:
-    title = next(
-        (value[name] for name in ("title", "name") if isinstance(value.get(name), str)), ""
-    )
+    titles = (value.get(name) for name in ("title", "name"))
+    title = next((title for title in titles if isinstance(title, str)), "")
     return " ".join(title.split())
 
 

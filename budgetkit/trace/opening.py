@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
+from operator import is_
 from typing import Any
 
 from budgetkit.budget import brief, many, one_line, warn_caller
@@ -15,7 +17,7 @@ from budgetkit.budget.allocation import check_whole
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked
-from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.parts import as_list, objects_in
 from budgetkit.requests.reading.records import call_order, placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
@@ -66,11 +68,13 @@ class Intake:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return all facts as sentences."""
-        which = f"{self.format}, {self.messages}"
+        which = self.format
         if len(self.titles) > 1:
-            which = f"{self.format}, conversation {self.chosen + 1:,} of {len(self.titles):,}, {self.messages}"
-        model = (f"the file names the model {self.model}",) if self.model else ()
-        return (which, *self.notes, *model)
+            which += f", conversation {self.chosen + 1:,} of {len(self.titles):,}"
+        sentences = [f"{which}, {self.messages}", *self.notes]
+        if self.model:
+            sentences.append(f"the file names the model {self.model}")
+        return tuple(sentences)
 
 
 def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
@@ -124,9 +128,11 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         for n, at in enumerate(lines, start=1)
     ]
     read_messages = [_message(raw, at) for raw, at in zip(values, places, strict=True)]
-    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
-    read_fields = _BESIDE - ({"meta"} if meta is None else set())
-    fields = {key: field for key, field in value.items() if key not in read_fields}
+    fields = {key: field for key, field in value.items() if key not in _BESIDE}
+    meta: Any = value.get("meta", {})
+    if not isinstance(meta, Mapping):
+        fields["meta"] = meta
+        meta = {}
     if "usage" in fields:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
     if _orphan(read_messages) is not None:
@@ -136,7 +142,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         places = [places[place] for place in order]
         if isinstance(fields.get("usage"), list):
             fields["usage"] = [_moved(row, "message_index", order) for row in fields["usage"]]
-        meta = meta and _moved(meta, "contexts_apply_to_message", order)
+        meta = _moved(meta, "contexts_apply_to_message", order)
         _refuse_orphan(read_messages, places)
     messages = tuple(read_messages)
     notes = _unknown_usage(value.get("usage"))
@@ -144,12 +150,17 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         notes.append(f"Not counted: media beside the messages ({', '.join(media)}).")
     if notes:
         fields = with_warnings(fields, *notes)
+    tools: list[Raw] = []
+    # A body has both while it moves from the older form to the newer one.
+    with located(where):
+        for name in ("tools", "functions"):
+            tools += read_tools(unpacked(value.get(name)) or None).listed
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
         messages,
-        _tools(value, where),
-        _contexts(messages, value.get("contexts"), meta or {}, where),
-        meta or {},
+        tuple(tools),
+        _contexts(messages, value.get("contexts"), meta, where),
+        meta,
         where,
         fields,
     )
@@ -172,34 +183,27 @@ def json_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
-        pairs = [
-            (
-                name,
-                field,
-                json.dumps(name)
-                if name is None or isinstance(name, int | float)
-                else json_value(name),
-                json_value(field),
-            )
-            for name, field in value.items()
+        names = [
+            json.dumps(name) if name is None or isinstance(name, int | float) else json_value(name)
+            for name in value
         ]
-        if all(name is new_name and field is new for name, field, new_name, new in pairs):
+        fields = [*map(json_value, value.values())]
+        if all(map(is_, [*value, *value.values()], names + fields)):
             return value
-        return {new_name: new for _, _, new_name, new in pairs}
+        return dict(zip(names, fields, strict=True))
     if isinstance(value, list | tuple):
-        members = [json_value(member) for member in value]
-        is_whole = all(member is new for member, new in zip(value, members, strict=True))
-        return value if is_whole and isinstance(value, list) else members
+        members = [*map(json_value, value)]
+        return value if isinstance(value, list) and all(map(is_, value, members)) else members
     return value
 
 
 def _unknown_usage(usage: Any) -> list[str]:
     """Warn of usage fields without a row in the format table."""
-    lists = [row.get("unknown") for row in objects_in(usage)]
-    names = dict.fromkeys(str(name) for names in lists if isinstance(names, list) for name in names)
+    lists = (as_list(row.get("unknown")) for row in objects_in(usage))
+    names = [*dict.fromkeys(map(str, chain.from_iterable(lists)))]
     if not names:
         return []
-    fields = ", ".join(one_line(name)[:60] for name in list(names)[:5])
+    fields = ", ".join(one_line(name)[:60] for name in names[:5])
     return [f"Not read: usage fields {fields}. The token sums may be incomplete."]
 
 
@@ -254,37 +258,24 @@ def _moved(row: Any, name: str, order: list[int]) -> Any:
     return {**row, name: order.index(place)}
 
 
-def _tools(value: Raw, where: str) -> tuple[Raw, ...]:
-    tools: list[Raw] = []
-    # A body has both while it moves from the older form to the newer one.
-    with located(where):
-        for name in ("tools", "functions"):
-            tools += read_tools(unpacked(value.get(name)) or None).listed
-    return tuple(tools)
-
-
 def _contexts(
     messages: tuple[Message, ...], passages: Any, meta: Raw, where: str
 ) -> dict[int, tuple[Passage, ...]]:
     """Collect the passages by message; those of the conversation go to the message they apply to."""
-    contexts = {
-        index: message.contexts
-        for index, message in enumerate(messages)
-        if message.raw.get("contexts")
-    }
+    contexts = {index: message.contexts for index, message in enumerate(messages)}
     if passages and not isinstance(passages, list | tuple):
         expected = "a list of passages, texts or objects"
         kind = type(passages).__name__
         raise ValueError(f"{where}: Invalid contexts of type {kind}. Expected {expected}.")
     if passages:
         index = meta.get("contexts_apply_to_message", last_user(messages))
-        if not isinstance(index, int) or not 0 <= index < len(messages):
+        if not isinstance(index, int) or index not in contexts:
             raise ValueError(
                 f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
             )
         with located(where):
-            contexts[index] = (*contexts.get(index, ()), *map(Passage.of, passages))
-    return contexts
+            contexts[index] += tuple(map(Passage.of, passages))
+    return {index: inside for index, inside in contexts.items() if inside}
 
 
 def to_line(trace: Trace) -> str:
@@ -308,23 +299,25 @@ def to_line(trace: Trace) -> str:
     """
     messages = [dict(message.raw) for message in trace.messages]
     record: Data = {"id": trace.id, "messages": messages}
-    outside = {}
-    for index, retrieved in trace.contexts.items():
-        inside = len(trace.messages[index].contexts)
-        if passages := [dict(passage.raw) for passage in retrieved[inside:]]:
-            outside[index] = passages
+    outside = {
+        index: [dict(passage.raw) for passage in retrieved[len(trace.messages[index].contexts) :]]
+        for index, retrieved in trace.contexts.items()
+    }
     last = trace.meta.get("contexts_apply_to_message", last_user(trace.messages))
-    for index, passages in outside.items():
-        if [*outside] == [last]:
-            record["contexts"] = passages
+    places = [index for index, passages in outside.items() if passages]
+    for index in places:
+        if places == [last]:
+            record["contexts"] = outside[index]
         else:
-            messages[index]["contexts"] = [*(messages[index].get("contexts") or ()), *passages]
+            messages[index]["contexts"] = [
+                *(messages[index].get("contexts") or ()),
+                *outside[index],
+            ]
     if trace.tools:
         record["tools"] = list(trace.tools)
     if trace.meta:
         record["meta"] = dict(trace.meta)
     line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
     # no file can hold half of a character but as an escape
-    if not re.search("[\ud800-\udfff]", line):
-        return line
-    return json.dumps({**record, **trace.fields})
+    has_halves = re.search("[\ud800-\udfff]", line)
+    return json.dumps({**record, **trace.fields}) if has_halves else line

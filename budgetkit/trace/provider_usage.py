@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.counters import Count
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.message import SYSTEM_ROLES, Message, Raw
 from budgetkit.plan import Flags, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.trace.conversation import Trace
 
 _TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
@@ -77,21 +78,21 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     >>> usage_frame(bk.load_trace("support-chat")).empty
     True
     """
-    records = trace.fields.get("usage")
-    if isinstance(records, list | tuple):
-        rows = [row for row in records if _is_reading(row, len(trace.messages))]
-    else:
-        rows = []
+    records = objects_in(trace.fields.get("usage"))
+    rows = [row for row in records if _is_reading(row, len(trace.messages))]
 
     def column(name: str, kind: type, default: object = None) -> list[Any]:
         return [value if type(value := row.get(name)) is kind else default for row in rows]
 
-    token_columns = [*_TOKENS, "context_tokens"]
-    frame = pd.DataFrame(
-        [{name: row.get(name) for name in token_columns} for row in rows], columns=_COLUMNS
-    )
+    frame = pd.DataFrame(index=range(len(rows)), columns=_COLUMNS)
+    for name in (*_TOKENS, "context_tokens"):
+        frame[name] = [row.get(name) for row in rows]
     frame["model"] = pd.Series(column("model", str), dtype=object)
-    frame["fresh_tokens"] = [_fresh(row) for row in rows]
+    cached = [column(f"cache_{kind}_tokens", int, 0) for kind in ("read", "write")]
+    frame["fresh_tokens"] = [
+        max(0, whole - read - written)
+        for whole, read, written in zip(column("context_tokens", int), *cached, strict=True)
+    ]
     for name in ("message_index", *_OPTIONAL):
         frame[name] = pd.array(column(name, int), dtype="Int64")
     for name in _TIMES:
@@ -121,21 +122,12 @@ def in_line(usage: pd.DataFrame) -> Ints:
     return np.flatnonzero(places > np.maximum(latest, 0))
 
 
-def _is_reading(row: Any, messages: int) -> bool:
+def _is_reading(row: Raw, messages: int) -> bool:
     """Tell whether a usage record has the size of a prompt."""
-    if not isinstance(row, Mapping):
-        return False
     index = row.get("message_index")
     context = row.get("context_tokens")
     is_placed = index is None or (type(index) is int and 0 <= index < messages)
     return is_placed and type(context) is int and 0 <= context < _MOST
-
-
-def _fresh(row: Mapping[str, Any]) -> int:
-    """Return the prompt tokens neither read from nor written to a cache."""
-    cached = [row.get(name) for name in ("cache_read_tokens", "cache_write_tokens")]
-    context: int = row["context_tokens"]
-    return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
 
 
 def unpaired(trace: Trace | Sequence[Message]) -> list[int]:

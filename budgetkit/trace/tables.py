@@ -9,12 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -30,7 +33,7 @@ from budgetkit.trace.jsonl import Numbered, Outflow, OutflowError, marks
 Columns = Mapping[str, str] | None
 _LONGEST_CELL = 1 << 30  # in characters
 _STREAM = b"\xff\xff\xff\xff"
-_FRAMES = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")  # zstandard, LZ4
+_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|\x04\x22\x4d\x18")  # zstandard, LZ4
 _LARGEST_BUFFER = 1 << 42  # bytes
 # The fields of a parquet page's header that hold what kind of page it is: data, dictionary, data of version 2.
 _PAGE_KINDS = (5, 7, 8)
@@ -92,20 +95,19 @@ class TableReader:
             raise ValueError(
                 f"{self.name}: spreadsheets from before 2007 are not supported. Save it as .xlsx."
             )
-        if kind == "excel":
-            rows = _excel(content, self.name, outflow)
-        else:
-            rows = _arrow(content, kind, self.name, outflow)
+        read = {"excel": _excel, "parquet": _parquet, "arrow": _feather}[kind]
+        rows = read(content, outflow)
         return self.conversations(enumerate(self._explained(rows, outflow), start=2))
 
     def _explained(self, rows: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
         """Count the JSON values in each row's cells, and explain a library's error in one sentence."""
         try:
-            for row in rows:
-                for cell in row.values():
-                    if isinstance(cell, str) and cell.startswith(("[", "{")):
-                        outflow.add(values=marks(cell.encode("utf-8", "replace")))
-                yield row
+            with extra("lab", self.name):
+                for row in rows:
+                    for cell in row.values():
+                        if isinstance(cell, str) and cell.startswith(("[", "{")):
+                            outflow.add(values=marks(cell.encode("utf-8", "replace")))
+                    yield row
         except (ImportError, OutflowError, UnknownColumns):
             raise
         except MemoryError:
@@ -204,9 +206,9 @@ class TableReader:
     def _choose(self, cells: Raw) -> dict[str, str | None]:
         """Return the columns of role, content and conversation; the role's is None for rows of conversations."""
         given = self.columns or {}
-        unknown = [column for column in given.values() if column not in cells]
-        if unknown:
-            raise ValueError(f"{self.name}: {unknown_name('column', unknown[0], cells)}")
+        for column in given.values():
+            if column not in cells:
+                raise ValueError(f"{self.name}: {unknown_name('column', column, cells)}")
         lower = {key.lower().strip(): key for key in reversed(list(cells))}
         chosen: dict[str, str | None] = {
             part: next((lower[column] for column in names if column in lower), None)
@@ -226,15 +228,12 @@ def _is_document(row: Raw) -> bool:
 
 def _shared_values(messages: list[Data]) -> list[str]:
     """Warn that all rows became one conversation, where a column has values that several rows share."""
-    columns = dict.fromkeys(
-        key for message in messages for key in message if key not in ("role", "content")
-    )
-    values = {key: [str(message.get(key, "")) for message in messages] for key in columns}
-    shared = [
-        key
-        for key, column in values.items()
-        if 1 < len({*column}) <= len(column) / 2 and "" not in column
-    ]
+    shared = []
+    for key in dict.fromkeys(key for message in messages for key in message):
+        column = [str(message.get(key, "")) for message in messages]
+        is_shared = 1 < len({*column}) <= len(column) / 2 and "" not in column
+        if is_shared and key not in ("role", "content"):
+            shared.append(key)
     if not shared:
         return []
     first = brief(shared[0])
@@ -269,10 +268,10 @@ def _cell(value: Any) -> Any:
     return str(value)
 
 
-def _excel(content: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
+def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
     """Yield the rows of a spreadsheet's first sheet, checked for size first."""
-    with extra("lab", name):
-        import openpyxl  # type: ignore[import-untyped]
+    import openpyxl  # type: ignore[import-untyped]
+
     _check_excel_files(content, outflow)
 
     # A cell far down and far to the right is a few bytes of the file, and a row of blanks for each row above it.
@@ -287,8 +286,7 @@ def _excel(content: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
     finally:
         book.close()
     frame = pd.read_excel(io.BytesIO(content), dtype=str, na_filter=False)
-    for row in frame.to_dict("records"):
-        yield {str(column): cell for column, cell in row.items()}
+    yield from frame.rename(columns=str).to_dict("records")
 
 
 def _check_excel_files(content: bytes, outflow: Outflow) -> None:
@@ -307,20 +305,17 @@ def _check_excel_files(content: bytes, outflow: Outflow) -> None:
                         )
 
 
-def _arrow(content: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[Data]:
+def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
     """Yield the rows of a parquet or arrow file, a few at a time."""
-    with extra("lab", name):
-        import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    batches = _parquet(content, outflow) if kind == "parquet" else _feather(content, outflow)
     for batch in batches:
         for column in batch.columns:
-            values, size = _weight(column, pa)
+            values, size = _weight(column)
             outflow.add(size=size, values=values)
         yield from batch.to_pylist()
 
 
-def _parquet(content: bytes, outflow: Outflow) -> Iterator[Any]:
-    """Yield a parquet file in batches, with dictionaries for repeated texts."""
+def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
+    """Yield the rows of a parquet file, with dictionaries for repeated texts."""
     from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     file = parquet.ParquetFile(io.BytesIO(content))
@@ -328,31 +323,25 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Any]:
     _check_types(file.schema_arrow)
     unpacked = 0
     largest = 1
-    for group in range(meta.num_row_groups):
-        for place in range(meta.num_columns):
-            # The reader takes as much memory as each page says, whatever the footer says of its column.
-            for page in _pages(content, meta.row_group(group).column(place)):
-                size = page[2]
-                count = max(page[kind].get(1, 0) for kind in _PAGE_KINDS if kind in page)
-                unpacked += size
-                largest = max(largest, size)
-                outflow.check(size=unpacked, values=count)
+    for group, place in product(range(meta.num_row_groups), range(meta.num_columns)):
+        chunk = meta.row_group(group).column(place)
+        at = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
+        end = at + chunk.total_compressed_size
+        # The reader takes as much memory as each page says, whatever the footer says of its column.
+        while at < end:
+            page, at = _structure(content, at)
+            at += max(0, page[3])
+            size = page[2]
+            count = max(page[kind].get(1, 0) for kind in _PAGE_KINDS if kind in page)
+            unpacked += size
+            largest = max(largest, size)
+            outflow.check(size=unpacked, values=count)
     leaves = [meta.schema.column(place) for place in range(meta.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts, pre_buffer=False)
     # A row may repeat the row before, so that each is as long as its page.
     rows = max(1, min(_ROWS, outflow.most_bytes // largest))
-    yield from file.iter_batches(batch_size=rows, use_threads=False)
-
-
-def _pages(content: bytes, chunk: Any) -> Iterator[dict[int, Any]]:
-    """Yield the headers of a column's pages."""
-    place = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
-    end = place + chunk.total_compressed_size
-    while place < end:
-        header, place = _structure(content, place)
-        yield header
-        place += max(0, header[3])
+    yield from _rows(file.iter_batches(batch_size=rows, use_threads=False), outflow)
 
 
 def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
@@ -393,44 +382,32 @@ def _check_types(schema: Any) -> None:
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     for kind in schema.types:
-        _weight(pa.nulls(0, kind), pa)
+        _weight(pa.nulls(0, kind))
 
 
-def _feather(content: bytes, outflow: Outflow) -> Iterator[Any]:
-    """Yield an arrow file or stream in batches."""
+def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
+    """Yield the rows of an arrow file or stream."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    outflow.check(size=_unpacked_size(content))
+    # Each buffer begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no
+    # machine has is a chance hit in a text.
+    starts = (frame.start() for frame in _FRAME.finditer(content))
+    sizes = (int.from_bytes(content[max(0, at - 8) : at], "little") for at in starts)
+    outflow.check(size=sum(size for size in sizes if size < _LARGEST_BUFFER))
+    file = io.BytesIO(content)
     if content.startswith(b"FEA1"):
-        from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        yield from feather.read_table(io.BytesIO(content)).to_batches(max_chunksize=_ROWS)
-        return
-    open_table = pa.ipc.open_stream if content.startswith(_STREAM) else pa.ipc.open_file
-    reader = open_table(io.BytesIO(content))
-    _check_types(reader.schema)
-    yield from reader.read_all().to_batches(max_chunksize=_ROWS)
+        table = feather.read_table(file)
+    else:
+        reader = (pa.ipc.open_stream if content.startswith(_STREAM) else pa.ipc.open_file)(file)
+        _check_types(reader.schema)
+        table = reader.read_all()
+    yield from _rows(table.to_batches(max_chunksize=_ROWS), outflow)
 
 
-def _unpacked_size(content: bytes) -> int:
-    """Return the unpacked size stated by an arrow file's buffers, in bytes.
-
-    Each begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no machine
-    has is a chance hit in a text.
-    """
-    size = 0
-    for frame in _FRAMES:
-        place = content.find(frame)
-        while place >= 0:
-            buffer = int.from_bytes(content[max(0, place - 8) : place], "little")
-            if buffer < _LARGEST_BUFFER:
-                size += buffer
-            place = content.find(frame, place + 1)
-    return size
-
-
-def _weight(array: Any, pa: Any) -> tuple[int, int]:
+def _weight(array: Any) -> tuple[int, int]:
     """Return the number of Python values in an array, and its bytes of text."""
+    import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     kinds = pa.types
@@ -440,53 +417,37 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     if kinds.is_struct(kind):
         inside = array.flatten()
     elif kinds.is_map(kind):
-        first = array.offsets[0].as_py()
-        last = array.offsets[-1].as_py()
+        first, last = (array.offsets[end].as_py() for end in (0, -1))
         inside = [part.slice(first, last - first) for part in (array.keys, array.items)]
     elif kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
         inside = [array.flatten()]
     if inside is not None:
-        weights = [_weight(part, pa) for part in inside]
-        return length + sum(values for values, _ in weights), sum(size for _, size in weights)
+        weights = [(length, 0), *map(_weight, inside)]
+        return sum(values for values, _ in weights), sum(size for _, size in weights)
     if kinds.is_dictionary(kind):
         # Each row repeats an entry: what one is at most, as often as there are rows; exactly so for texts.
         entries = array.dictionary
-        if _is_text(entries.type, kinds):
-            lengths = compute.binary_length(entries).cast(pa.int64())
-            return length, compute.sum(compute.take(lengths, array.indices)).as_py() or 0
-        values, size = _weight(entries, pa)
-        return length * (1 + values), length * size
-    if _is_text(kind, kinds):
+        if not _is_text(entries.type):
+            values, size = _weight(entries)
+            return length * (1 + values), length * size
+        lengths = compute.take(compute.binary_length(entries), array.indices)
+        return length, compute.sum(lengths.cast(pa.int64())).as_py() or 0
+    if _is_text(kind):
         return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
         # A view is sixteen bytes, of which the first four are its length; many may show the same text.
-        views = memoryview(array.buffers()[1])[16 * array.offset : 16 * (array.offset + length)]
-        return length, sum(
-            int.from_bytes(views[at : at + 4], "little") for at in range(0, len(views), 16)
-        )
-    if (
-        kinds.is_primitive(kind)
-        or kinds.is_null(kind)
-        or kinds.is_boolean(kind)
-        or kinds.is_decimal(kind)
-    ):
+        lengths = np.frombuffer(array.buffers()[1], "<u4")[::4][array.offset :][:length]
+        return length, int(lengths.sum(dtype="int64"))
+    if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_decimal(kind):
         return length, 8 * length
     if kinds.is_fixed_size_binary(kind):
         return length, length * int(kind.byte_width)
     raise ValueError(f"columns of type {kind} are not supported")
 
 
-def _is_text(kind: Any, kinds: Any) -> bool:
+def _is_text(kind: Any) -> bool:
     """Tell whether a column holds texts or bytes of any length."""
-    return any(
-        is_kind(kind)
-        for is_kind in (
-            kinds.is_string,
-            kinds.is_large_string,
-            kinds.is_binary,
-            kinds.is_large_binary,
-        )
-    )
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 class _Plain(yaml.SafeLoader):

@@ -30,6 +30,7 @@ import pandas as pd
 from budgetkit.files import Table, read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage, Raw
 from budgetkit.plan import Flags, Ints, Item
+from budgetkit.requests.reading.parts import as_list, objects_in
 
 
 @dataclass(frozen=True)
@@ -132,13 +133,10 @@ def present_section(message: Message, roles: Roles) -> str:
     >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
     'current'
     """
-    key = ""
-    if message.role == "user":
-        key = "current"
-    elif message.role in ("assistant", *RESULT_ROLES):
-        key = "step"
-    if not callable(roles) and key in roles:
-        return roles[key]
+    if not callable(roles):
+        key = "current" if message.role == "user" else "step"
+        if key in roles and message.role in ("user", "assistant", *RESULT_ROLES):
+            return roles[key]
     return past_section(message, roles)
 
 
@@ -278,22 +276,19 @@ class Tally:
             table[section] += sums[starts]
         for section, sums in present_sums.items():
             table[section] += sums[sents] - sums[starts]
-        self._take_gone(table, starts, sents)
-        for row, item in extras:
-            table[item.section][row] += item.tokens
-        for row, turn in enumerate(turns):
-            if (carrier := self._carrier(turn)) is not None:
-                table[carrier.section][row] += self.priming
-        return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
-
-    def _take_gone(self, table: Mapping[str, Ints], starts: Ints, sents: Ints) -> None:
-        """Subtract from each request the messages that earlier compactions have removed."""
+        # Earlier compactions have taken messages away.
         for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
             for section, sums in running_sums(self.past, self.gone == at).items():
                 table[section][rows] -= sums[starts[rows]]
             for section, sums in running_sums(self.present, self.gone == at).items():
                 table[section][rows] -= (sums[sents] - sums[starts])[rows]
+        for row, item in extras:
+            table[item.section][row] += item.tokens
+        for row, turn in enumerate(turns):
+            if (carrier := self._carrier(turn)) is not None:
+                table[carrier.section][row] += self.priming
+        return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
     def _carrier(self, turn: Turn) -> Item | None:
         """Return the item that carries the priming, if any."""
@@ -303,12 +298,9 @@ class Tally:
             for index in order
             if self.gone[index] >= turn.sent and self.past[index].section != UNSENT
         )
-        at = next(sent, None)
-        if at is None:
-            return None
-        if at < turn.start:
-            return self.past[at]
-        return self.present[at]
+        for at in sent:
+            return self.past[at] if at < turn.start else self.present[at]
+        return None
 
     def passages(self, turns: Sequence[Turn]) -> dict[str, dict[int, list[tuple[float, int]]]]:
         """Return score and tokens of each passage, by section and turn."""
@@ -337,11 +329,7 @@ def unwritable(tokens: npt.ArrayLike) -> Ints:
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
     """Return the index of the summary that replaced each message."""
     last = np.full(len(messages), _NEVER, dtype="int64")
-    if not isinstance(compactions, list | tuple):
-        return last
-    for compaction in compactions:
-        if not isinstance(compaction, Mapping):
-            continue
+    for compaction in objects_in(compactions):
         at = compaction.get("at")
         first_kept = compaction.get("first_kept")
         if type(at) is not int or type(first_kept) is not int:
@@ -350,30 +338,11 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
             continue
 
         # All before the first message that it kept goes, but those that it names; what has gone stays as it was.
-        besides = compaction.get("kept")
-        stay = []
-        if isinstance(besides, list):
-            stay = [slot for slot in besides if type(slot) is int]
+        stay = [slot for slot in as_list(compaction.get("kept")) if type(slot) is int]
         index = np.arange(opening(messages), first_kept)
         index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
         last[index] = at
     return last
-
-
-def retrieved_items(
-    passages: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
-) -> list[Item]:
-    """Return the passages of one message as items, in the sections of their role."""
-    return [
-        Item(
-            past_section(passage.message, roles),
-            size,
-            score=score,
-            payload=passage.message,
-            roles=table,
-        )
-        for passage, size, score in zip(passages, sizes, passage_scores(passages), strict=True)
-    ]
 
 
 def passage_scores(passages: Sequence[Passage]) -> list[float]:

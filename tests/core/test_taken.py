@@ -13,7 +13,7 @@ from budgetkit import presets
 from budgetkit.conversation import assembly
 from budgetkit.lab.explorers.conversation.settings import CHOICES
 from budgetkit.pruning.policies.systems import NAMED, policy_of
-from budgetkit.trace.conversation import messages_of
+from budgetkit.trace import messages_of
 
 ASKED = {"role": "user", "content": "Where is my parcel?"}
 CALL = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"parcel": 7}'}}

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import accuracy, corpora, figures
+from budgetkit.lab.figures.drawing import svg
+from budgetkit.lab.figures.marks import between
 from budgetkit.lab.figures.question import layout, plain
-from budgetkit.lab.figures.svg.drawing import svg
-from budgetkit.lab.figures.svg.marks import between
-from budgetkit.lab.figures.svg.scales import Scale, scale_of, ticks, written
+from budgetkit.lab.figures.scales import Scale, scale_of, ticks, written
 from tests.conftest import examples
 from tests.hostile import BIDI, CLUSTERS, MARKUP, ODD
 

@@ -21,7 +21,7 @@ from budgetkit.lab.figures.question import (
     counted,
     end_labels,
     layout,
-    line,
+    named,
     plain,
     signed,
 )
@@ -52,18 +52,15 @@ def _answer(
 
 def _draw(table: Columns) -> Spec:
     section = str(table["line"][0])
-    section_colour = SLATE if section == ALL else colour(section)
-    texts = {
-        "error": "rough count less exact count",
-        "shift": f"{plain(section)} budget by the rough count, less the exact one",
-    }
-    names = {"error": "count", "shift": f"{plain(section)} budget"}
-    if section == ALL:  # what is usable does not depend on any count
-        del names["shift"]
-    lines = [
-        _line(table, name, ALARM if name == "error" else section_colour, texts[name])
-        for name in names
-    ]
+    names = {"error": "count"}
+    dots = {"color": ALARM, "width": 2, "dash": "dot"}
+    text = "rough count less exact count"
+    lines = [named(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
+    if section != ALL:  # what is usable does not depend on any count
+        names["shift"] = f"{plain(section)} budget"
+        text = f"{names['shift']} by the rough count, less the exact one"
+        solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
+        lines.append(named(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))
     high = max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
@@ -80,13 +77,6 @@ def _draw(table: Columns) -> Spec:
         "data": lines,
         "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8}),
     }
-
-
-def _line(table: Columns, column: str, colour: str, text: str) -> Spec:
-    dash, width = ("solid", 2.5) if column == "shift" else ("dot", 2)
-    drawn = {"color": colour, "width": width, "dash": dash}
-    hover = "%{y:+,} " + text + "<extra></extra>"
-    return line(table["turn"], table[column], name=text, line=drawn, hovertemplate=hover)
 
 
 def _say(table: Columns) -> str:
@@ -141,16 +131,17 @@ def _unit(table: pd.DataFrame) -> str:
 
 def _draw_line(table: pd.DataFrame) -> Spec:
     by = str(table.columns[0])
-    shown = [
-        s
-        for s in dict.fromkeys(table["section"])
-        if table.loc[table["section"] == s, "demand"].any()
-    ]
-    lines = [_granted(table[table["section"] == section], by, section) for section in shown]
+    lines = []
+    shown = []
+    for section, rows in table.groupby("section", sort=False):
+        if rows["demand"].any():
+            shown.append(section)
+            style = {"color": colour(section), "width": 2.5}
+            line = named(rows[by], rows["granted"], plain(section), line=style, mode="lines")
+            lines.append(line)
     whole = table.groupby(by, as_index=False)["cut"].sum()
     dots = {"color": ALARM, "dash": "dot", "width": 2}
-    hover = "%{y:,} cut<extra></extra>"
-    total = line(whole[by], whole["cut"], name=CUT, line=dots, hovertemplate=hover, mode="lines")
+    total = named(whole[by], whole["cut"], "cut", line=dots, mode="lines") | {"name": CUT}
     x = {
         "title": {"text": f"{plain(by)}, in tokens"},
         "tickformat": "~s",
@@ -158,28 +149,14 @@ def _draw_line(table: pd.DataFrame) -> Spec:
         "nticks": 8,
     }
     y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
-    wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(
-        **{CUT: whole["cut"].to_numpy()}
-    )
+    wide = table.pivot(index=by, columns="section", values="granted")[shown]
+    wide[CUT] = whole["cut"].to_numpy()
     ends = {name: plain(name) for name in (*shown, CUT)}
     notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.09, along=by)
     return {
         "data": [*lines, total],
         "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
     }
-
-
-def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
-    line_style = {"color": colour(section), "width": 2.5}
-    hover = "%{y:,} " + plain(section) + "<extra></extra>"
-    return line(
-        rows[by],
-        rows["granted"],
-        name=plain(section),
-        line=line_style,
-        hovertemplate=hover,
-        mode="lines",
-    )
 
 
 def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
@@ -189,16 +166,11 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
             f"sweep_map shows two moved lines, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
-    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[
-        ["cut"]
-    ].sum()
+    # The other columns before the section tell one demand from another.
+    before = swept.loc[:, :"section"].columns[:-1]  # type: ignore[misc]
+    keys = [*dict.fromkeys([*moved, *before])]
+    whole = swept.groupby(keys, sort=False, as_index=False)[["cut"]].sum()
     return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
-
-
-def _demand_names(swept: pd.DataFrame, moved: list[str]) -> list[str]:
-    """Return the columns that tell one demand from another."""
-    names = [str(name) for name in swept.columns]
-    return [name for name in names[: names.index("section")] if name not in moved]
 
 
 def _draw_map(table: pd.DataFrame) -> Spec:

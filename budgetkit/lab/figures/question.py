@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 import pandas as pd
 
 from budgetkit.files import extra
-from budgetkit.lab.figures.svg.drawing import svg
-from budgetkit.lab.figures.svg.scales import GRID, INK, save
+from budgetkit.lab.figures.drawing import svg
+from budgetkit.lab.figures.scales import GRID, INK, save
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -37,6 +37,11 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
     x = list(x)
     mode = "lines" if len(x) > 1 else "lines+markers"
     return {"type": "scatter", "mode": mode, "x": x, "y": list(y), **more}
+
+
+def named(x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any) -> Spec:
+    """Return a line that shows its number and its name where it is pointed at."""
+    return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
 def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
@@ -66,19 +71,11 @@ def note(text: str, x: Any, y: Any, **more: Any) -> Spec:
     return {"text": text, "x": x, "y": y, "showarrow": False, **more}
 
 
-def across(y: float, colour: str, **more: Any) -> Spec:
+def across(y: float, colour: str) -> Spec:
     """Return a dashed line over the whole width."""
     dashed = {"color": colour, "dash": "dash", "width": 1.5}
-    return {
-        "type": "line",
-        "x0": 0,
-        "x1": 1,
-        "xref": "paper",
-        "y0": y,
-        "y1": y,
-        "line": dashed,
-        **more,
-    }
+    ends = {"x0": 0, "x1": 1, "y0": y, "y1": y}
+    return {"type": "line", "xref": "paper", "line": dashed, **ends}
 
 
 Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
@@ -254,7 +251,7 @@ def hover(texts: Sequence[str]) -> Spec:
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 
-def counted(many: int, most: int = 8) -> Spec:
+def counted(many: int) -> Spec:
     """Return the ticks of an axis of whole numbers: no half a turn where there are few.
 
     Examples
@@ -262,9 +259,7 @@ def counted(many: int, most: int = 8) -> Spec:
     >>> counted(2), counted(75)
     ({'tick0': 1, 'dtick': 1}, {'nticks': 8})
     """
-    if many > most:
-        return {"nticks": most}
-    return {"tick0": 1, "dtick": 1}
+    return {"nticks": 8} if many > 8 else {"tick0": 1, "dtick": 1}
 
 
 def tick_format(reach: float) -> str:
@@ -273,9 +268,7 @@ def tick_format(reach: float) -> str:
     >>> tick_format(12_000), tick_format(0.8)
     ('~s', ',.2~f')
     """
-    if reach >= 1_000:
-        return "~s"
-    return ",.2~f"
+    return "~s" if reach >= 1_000 else ",.2~f"
 
 
 def dollars(cost: float) -> str:
@@ -302,11 +295,10 @@ def short(tokens: float) -> str:
     ['999', '1.2k', '26.4k', '128k', '1.05M', '-485']
     """
     for unit, name, digits in ((1_000_000, "M", 2), (1_000, "k", 1)):
+        if abs(tokens) >= 100 * unit:
+            digits = 0
         if abs(tokens) >= unit:
-            return (
-                f"{tokens / unit:.{0 if abs(tokens) >= 100 * unit else digits}f}".removesuffix(".0")
-                + name
-            )
+            return f"{tokens / unit:.{digits}f}".removesuffix(".0") + name
     return f"{tokens:.0f}"
 
 
@@ -334,9 +326,7 @@ def plain(text: str) -> str:
 
 def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
     """Return an answer as a frame."""
-    if isinstance(answer, pd.DataFrame):
-        return answer
-    return pd.DataFrame(answer)
+    return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
 def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
@@ -347,11 +337,11 @@ def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
     >>> rows({"line": ["window", "output"], "tokens": [1_000, -200]})[1]
     {'line': 'output', 'tokens': -200}
     """
-    columns = table.to_dict("list") if isinstance(table, pd.DataFrame) else table
-    return [
-        dict(zip(map(str, columns), row, strict=True))
-        for row in zip(*columns.values(), strict=True)
-    ]
+    if isinstance(table, pd.DataFrame):
+        return [
+            {str(name): value for name, value in row.items()} for row in table.to_dict("records")
+        ]
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 def label(name: str, longest: int = 18) -> str:
@@ -362,11 +352,9 @@ def label(name: str, longest: int = 18) -> str:
     >>> label("history"), label("a section with a long name 15")
     ('history', 'a section …name 15')
     """
-    if len(name) <= longest:
-        whole = name
-    else:
-        whole = f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
-    return plain(whole)
+    if len(name) > longest:
+        name = f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
+    return plain(name)
 
 
 def end_labels(
@@ -388,16 +376,17 @@ def end_labels(
     spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
     ends = {name: line[-1] for name, line in lines.items()}
     lowest = min(map(min, lines.values()))
-    floor = (
-        lowest - gap if lowest < 0 else 0.0
-    )  # below a line under zero there is room for its name
+    floor = 0.0
+    if lowest < 0:  # below a line under zero there is room for its name
+        floor = lowest - gap
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
         y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))
         least = y + gap
-        labels.append({"x": int(places[-1]), "y": y, "text": texts[name], "xanchor": "right"})
-    return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in labels]
+        more = {"xanchor": "right", "yanchor": "bottom", "yshift": 2}
+        labels.append(note(texts[name], int(places[-1]), y, **more))
+    return labels
 
 
 def _free(

@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from budgetkit.lab.figures.svg.drawing import svg
+from budgetkit.lab.figures.drawing import svg
 
 LIVE = "application/vnd.plotly.v1+json"
 PICTURE = "image/svg+xml"

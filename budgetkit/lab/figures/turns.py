@@ -35,7 +35,7 @@ from budgetkit.lab.figures.question import (
     end_labels,
     label,
     layout,
-    line,
+    named,
     note,
     plain,
     rows,
@@ -66,28 +66,26 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 def _table(counted: Counted) -> pd.DataFrame:
     """Sum up the ledger by message, and by part where a part belongs to none."""
     ledger = counted.frame()
-    part = ledger["part"].where(
-        ledger["message"].isna(), ledger.groupby("message")["part"].transform("first")
-    )
-    place = ledger["message"].astype("Int64").astype("string").fillna("")
+    first = ledger.groupby("message")["part"].transform("first")
+    ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
+    ledger["place"] = ledger["message"].astype("Int64").astype("string").fillna("")
     keys = ["kind", "part", "place"]
-    table = (
-        ledger.assign(part=part, place=place)
-        .groupby(keys, sort=False)["tokens"]
-        .sum()
-        .reset_index()
-    )
+    table = ledger.groupby(keys, sort=False, as_index=False)["tokens"].sum()
     return table.assign(share=(100 * table["tokens"] / max(1, int(table["tokens"].sum()))).round(1))
 
 
 def _draw(table: pd.DataFrame) -> Spec:
-    named = [_named(row) for row in rows(table)]
     tokens = table["tokens"].tolist()
-    texts = [
-        f"<b>{label(name, 28)}</b>  {signed(size)}"
-        for name, size in zip(named, tokens, strict=True)
-    ]
-    hover = [f"{plain(name)}: {size:,} tokens" for name, size in zip(named, tokens, strict=True)]
+    texts = []
+    hover = []
+    for row in rows(table):
+        # A message is named by its place and role, all else by kind and part.
+        name = f"{row['place']} {row['part']}"
+        if row["kind"] != "message":
+            where = f" in {row['place']}" if row["place"] else ""
+            name = f"{row['kind']}{where}{': ' if row['part'] else ''}{row['part']}"
+        texts.append(f"<b>{label(name, 28)}</b>  {signed(row['tokens'])}")
+        hover.append(f"{plain(name)}: {row['tokens']:,} tokens")
     marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
     bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
@@ -103,14 +101,6 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
 
 
-def _named(row: dict[str, Any]) -> str:
-    """Name a bar: a message by its place and role, all else by kind and part."""
-    if row["kind"] == "message":
-        return f"{row['place']} {row['part']}"
-    where = f" in {row['place']}" if row["place"] else ""
-    return f"{row['kind']}{where}{': ' if row['part'] else ''}{row['part']}"
-
-
 #: Draw the ledger of a counted request, a bar for every message, tool, schema, image and hidden prompt.
 ledger = Question("What is this request billed for?", _table, _draw)
 
@@ -124,8 +114,10 @@ def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
         return columns[budget.remainder] | {"limit": left}
-    demand = sum((c["demand"] for c in columns.values()), np.zeros(1, "int64"))
-    granted = sum((c["granted"] for c in columns.values()), np.zeros(1, "int64"))
+    demand, granted = (
+        sum((c[name] for c in columns.values()), np.zeros(1, "int64"))
+        for name in ("demand", "granted")
+    )
     return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
 
 
@@ -195,9 +187,17 @@ def _draw_turns(table: Columns) -> Spec:
         **counted(len(turns)),
     }
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
-    marks = _marks(table)
-    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.12), *marks[1]]
-    more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 20}}
+    # Lines that end on one number share one name.
+    ends: dict[int, list[str]] = {}
+    for column in names:
+        ends.setdefault(table[column][-1], []).append(column)
+    texts = {
+        columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}"
+        for end, columns in ends.items()
+    }
+    shapes, notes = _marks(table)
+    notes = [*end_labels(table, texts, (top - low) * 0.12), *notes]
+    more = {"hovermode": "x unified", "annotations": notes, "shapes": shapes, "meta": {"top": 20}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
 
@@ -211,24 +211,8 @@ def _range(turns: Sequence[int]) -> list[float]:
 def _line(
     table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any
 ) -> Spec:
-    more |= {
-        "name": _NAMES[column],
-        "hovertemplate": "%{y:,} " + _NAMES[column] + "<extra></extra>",
-    }
-    return line(
-        table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more
-    )
-
-
-def _end_texts(table: Columns, names: Sequence[str]) -> dict[str, str]:
-    """Name the lines at their ends; those that end on one number share one name."""
-    ends: dict[int, list[str]] = {}
-    for column in names:
-        ends.setdefault(table[column][-1], []).append(column)
-    return {
-        columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}"
-        for end, columns in ends.items()
-    }
+    style = {"color": colour, "dash": dash, "width": width}
+    return named(table["turn"], table[column], _NAMES[column], line=style, **more)
 
 
 def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
@@ -242,12 +226,7 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     notes = []
     for turn in cut:
         place = (turn - first) / max(1, last - first)
-        if place < 0.35:
-            anchor = "left"
-        elif place > 0.65:
-            anchor = "right"
-        else:
-            anchor = "center"
+        anchor = ("left", "center", "right")[(place >= 0.35) + (place > 0.65)]
         notes.append(note(f"first cut: turn {turn:,}", turn, 1, xanchor=anchor, **common))
     return shapes, notes
 

@@ -48,25 +48,19 @@ def _draw(table: Columns) -> Spec:
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
     common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
-    edges = {
-        "width": [1 if demand_bars else 0 for demand_bars in table["demand"]],
-        "color": colours,
-    }
-    demand_bars = bars(
-        table["demand"],
-        marker={"color": [translucent(c, 0.28) for c in colours], "line": edges},
-        **common,
-    )
+    edges = {"width": [int(tokens > 0) for tokens in table["demand"]], "color": colours}
+    shades = {"color": [translucent(c, 0.28) for c in colours], "line": edges}
+    demand_bars = bars(table["demand"], marker=shades, **common)
     granted = bars(table["granted"], marker={"color": colours}, **common)
     names = [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in every]
-    few = {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in every]}
-    texts = points(
-        [0] * len(names),
-        [place - 0.42 for place in demand_bars["y"]],
-        text=names,
-        meta=few,
-        hoverinfo="skip",
-    )
+    few = []
+    for row in every:
+        words = short(row["demand"])
+        if row["granted"] != row["demand"]:
+            words = f"{short(row['granted'])} of {words}"
+        few.append(f"<b>{label(row['section'], 16)}</b>  {words}")
+    above = [place - 0.42 for place in demand_bars["y"]]
+    texts = points([0] * len(names), above, text=names, meta={"short": few}, hoverinfo="skip")
     texts |= {"mode": "text", "textposition": "middle right", "cliponaxis": False}
     cut = [place for place in demand_bars["y"] if table["cut"][place] > 0]
     mark = {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}}
@@ -87,21 +81,12 @@ def _draw(table: Columns) -> Spec:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    granted = row["granted"]
-    demand = row["demand"]
-    items = row["items_cut"]
-    if granted == demand:
-        return f"{demand:,}"
-    lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
-    return f"{granted:,} of {demand:,}{lost}"
-
-
-def _few_letters(row: dict[str, Any]) -> str:
-    granted = short(row["granted"])
-    demand = short(row["demand"])
+    demand = f"{row['demand']:,}"
     if row["granted"] == row["demand"]:
         return demand
-    return f"{granted} of {demand}"
+    items = row["items_cut"]
+    lost = f"{items} {'item' if items == 1 else 'items'} cut" if items else "cut"
+    return f"{row['granted']:,} of {demand}, {lost}"
 
 
 def _say(table: Columns) -> str:
@@ -153,14 +138,14 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     claimed = {claim.line: claim.tokens for claim in sections}
     reserves = []
     for reserve in budget.reserves:
+        size = budget.sizes[reserve.name]
         if reserve.serves == "output" and budget.kind != "shared":
             size = 0
-        else:
-            size = budget.sizes[reserve.name]
-        overlap = min(size, claimed.get(reserve.serves or "", 0))
         if reserve.serves in claimed:
+            overlap = min(size, claimed[reserve.serves])
             claimed[reserve.serves] -= overlap
-        reserves.append(Claim(reserve.name, "reserve", size - overlap, size - overlap))
+            size -= overlap
+        reserves.append(Claim(reserve.name, "reserve", size, size))
     left = budget.window - sum(claim.tokens for claim in (*sections, *reserves))
     return (*sections, Claim(POOL, "pool", left, 0), *reserves)
 
@@ -215,19 +200,13 @@ def _draw_window(table: Columns) -> Spec:
     total = sum(sizes)
     window = sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
-    mark = {
-        "type": "line",
-        "x0": window,
-        "x1": window,
-        "y0": -0.5,
-        "y1": 0.5,
-        "line": {"color": ALARM, "width": 3},
-    }
-    end = note(f"window ends: {window:,}", window, 0.5, yanchor="bottom", xanchor="right")
-    drawn = layout(
-        170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]}
-    )
+    x = {"range": [0, total], "tickformat": "~s"}
+    drawn = layout(170, x, {"visible": False, "range": [-0.6, 0.75]})
     if total > window:
+        ends = {"x0": window, "x1": window, "y0": -0.5, "y1": 0.5}
+        mark = {"type": "line", "line": {"color": ALARM, "width": 3}, **ends}
+        words = f"window ends: {window:,}"
+        end = note(words, window, 0.5, yanchor="bottom", xanchor="right")
         drawn |= {"shapes": [mark], "annotations": [end]}
     return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
 
@@ -257,14 +236,12 @@ def _say_window(table: Columns) -> str:
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget = plan.budget
-    rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
+    rest = budget.remainder if takes_the_rest(budget) else None
     lines = claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
-    sections = [
-        c
-        for c in lines
-        if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
-    ]
+    sections = [c for c in lines if c.kind == "section" and c.line != rest]
+    if not rest:
+        sections = [c for c in sections if budget.caps[c.line] is not None]
     steps = [(WINDOW, "window", budget.window, 0, budget.window)]
     left = budget.window
     for claim in (*reserves, *sections):
@@ -278,28 +255,21 @@ def _waterfall_answer(plan: Plan | Budget) -> Columns:
 def _draw_waterfall(table: Columns) -> Spec:
     lines = table["line"]
     ends = [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
-    names = [plain(line) for line in lines]
-    negative = [
-        kind == "remainder" and size < 0
-        for kind, size in zip(table["kind"], table["tokens"], strict=True)
-    ]
-    texts = [signed(tokens) for tokens in table["tokens"]]
-    hover = [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)]
+    texts = [*map(signed, table["tokens"])]
+    hover = [f"{plain(line)}: {text} tokens" for line, text in zip(lines, texts, strict=True)]
+    colours = [*map(colour, lines)]
+    if table["tokens"][-1] < 0:  # what remains
+        colours[-1] = ALARM
     marker = {
-        "color": [
-            ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)
-        ],
+        "color": colours,
         "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
         "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
     }
-    bar = bars(
-        (high - low for low, high in ends),
-        base=[low for low, _ in ends],
-        customdata=lines,
-        marker=marker,
-    )
+    low, high = ([*side] for side in zip(*ends, strict=True))
+    sizes = (end - start for start, end in ends)
+    bar = bars(sizes, base=low, customdata=lines, marker=marker)
     bar = written(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
-    widest = float(max(high for _, high in ends))
+    widest = float(max(high))
     x = {
         "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],
         "tickformat": "~s",

@@ -47,9 +47,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     places = ints(usage["message_index"].ffill())
     before = np.concatenate(([-1], places[:-1]))
     compactions = trace.fields.get("compactions") or ()
-    summaries = sorted(
-        compaction["at"] for compaction in compactions if isinstance(compaction.get("at"), int)
-    )
+    summaries = [entry["at"] for entry in compactions if isinstance(entry.get("at"), int)]
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
     models = usage["model"].to_numpy(dtype=object)
@@ -62,7 +60,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
             "pause": np.nan_to_num(np.maximum(pause, 0)),
             "life": _lives(usage),
             "compacted": _between(summaries, before, places + 1),
-            "new_model": np.array([False, *(models[1:] != models[:-1])][: len(usage)], "bool"),
+            "new_model": np.append(False, models[1:] != models[:-1])[: len(usage)].astype(bool),
             "new_turn": _between(users, before, places),
             "new_setting": _between([change["at"] for change in settings], before, places + 1),
             "left": left != np.concatenate((left[:1], left[:-1])),
@@ -135,15 +133,11 @@ def expected(usage: pd.DataFrame) -> Ints:
 
 def _lives(usage: pd.DataFrame) -> Floats:
     """Return the lifetime of the last cache write before each request."""
-    written = ints(usage["cache_write_tokens"])
-    for_an_hour = ints(usage["cache_write_1h_tokens"].fillna(0))
-    life = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
-    lives = []
-    for now in range(len(usage)):
-        lives.append(life)
-        if written[now]:
-            life = _HOUR if for_an_hour[now] else _FIVE_MINUTES
-    return np.array(lives, "float64")
+    written = ints(usage["cache_write_tokens"]) != 0
+    is_hour = usage["cache_write_1h_tokens"].fillna(0) > 0
+    lives = pd.Series(np.where(is_hour, _HOUR, _FIVE_MINUTES), usage.index).where(written)
+    untold = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
+    return lives.ffill().shift().fillna(untold).to_numpy()
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
@@ -330,10 +324,9 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
 def _thought(trace: Trace, usage: pd.DataFrame, now: int) -> bool:
     """Say whether the turn before a request holds thinking, which is left out of the prompt at the next message."""
     place = int(ints(usage["message_index"])[now - 1])
-    if place < 0 or _KEEPS_THINKING.search(str(usage["model"].iloc[now])):
+    if _KEEPS_THINKING.search(str(usage["model"].iloc[now])):
         return False
-    for index in range(place, -1, -1):
-        message = trace.messages[index]
+    for message in reversed(trace.messages[: place + 1]):
         if message.raw.get("reasoning_content"):
             return True
         if message.role == "user":

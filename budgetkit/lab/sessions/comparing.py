@@ -138,7 +138,13 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
     """
     outcomes = {AS_IT_WAS: setup.outcome(AS_IT_WAS, OldestFirst(), UNLIMITED)}
     for name, policy in policies_of(systems).items():
-        outcomes[name] = setup.outcome(name, _acting_at(setup.acts_at, policy))
+        acts_at = setup.acts_at
+        if isinstance(policy, System) and policy.name == "claude-code" and acts_at is not None:
+            # Claude Code's rule acts where its own compactions in this session did; that prompt was still sent.
+            assumed = tuple(words for words in policy.assumed if "trigger" not in words)
+            triggers = (Trigger("tokens", acts_at, above=True),)
+            policy = replace(with_compaction(policy, triggers=triggers), assumed=assumed)
+        outcomes[name] = setup.outcome(name, policy)
     rows = {name: setup.row(outcome) for name, outcome in outcomes.items()}
     unknown = float("nan")
     attrs: dict[Any, Any] = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
@@ -179,18 +185,6 @@ class Comparison:
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
     setup: ReplaySetup
-
-
-def _acting_at(tokens: int | None, policy: Policy) -> Policy:
-    """Let Claude Code's rule act where its own compactions in this session did; any other rule is as it was.
-
-    That prompt was still sent.
-    """
-    if tokens is None or not isinstance(policy, System) or policy.name != "claude-code":
-        return policy
-    assumed = tuple(words for words in policy.assumed if "trigger" not in words)
-    acting = with_compaction(policy, triggers=(Trigger("tokens", tokens, above=True),))
-    return replace(acting, assumed=assumed)
 
 
 def recorded_row(session: Session) -> Data:

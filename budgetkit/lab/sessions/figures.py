@@ -18,6 +18,7 @@ from budgetkit.lab.figures.question import (
     hover,
     layout,
     line,
+    named,
     note,
     plain,
     points,
@@ -206,32 +207,15 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         ("read", "read, as recorded", {"color": BLUE, "width": 2}),
         ("foretold", "read, as predicted", {"color": ORANGE, "width": 2, "dash": "dot"}),
     ]
-    traces = [
-        line(
-            at,
-            table[column],
-            name=name,
-            line=style,
-            hovertemplate="%{y:,} " + name + "<extra></extra>",
-        )
-        for column, name, style in shades
-    ]
+    traces = [named(at, table[column], name, line=style) for column, name, style in shades]
     missed = table[table["missed"] > 0]
     texts = [
         f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
         for row in rows(missed)
     ]
     mark = {"symbol": "x", "color": ALARM, "size": 8}
-    traces.append(
-        points(
-            missed["request"],
-            missed["read"],
-            name="miss",
-            marker=mark,
-            text=texts,
-            hoverinfo="text",
-        )
-    )
+    shown = {"text": texts, "hoverinfo": "text"}
+    traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, **shown))
     x = _request_axis(int(at.max()))
     y = {"tickformat": "~s", "rangemode": "tozero"}
     return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
@@ -271,8 +255,8 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
             for row in rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
-        named = {"name": plain(name), "text": texts, "hoverinfo": "text"}
-        traces.append(points(part["x"], part["y"], marker=mark, **named))
+        shown = {"name": plain(name), "text": texts, "hoverinfo": "text"}
+        traces.append(points(part["x"], part["y"], marker=mark, **shown))
     notes = []
     edges: list[Spec] = []
     for row in rows(table):
@@ -321,14 +305,8 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
         "arrayminus": (middle - values["low"]).tolist(),
     }
     colours = [GREEN if is_flat else SLATE for is_flat in values["flat"]]
-    marks = points(
-        places,
-        middle.tolist(),
-        error_y=spread,
-        marker={"size": 9, "color": colours},
-        text=texts,
-        hoverinfo="text",
-    )
+    shown = {"text": texts, "hoverinfo": "text", "error_y": spread}
+    marks = points(places, middle.tolist(), marker={"size": 9, "color": colours}, **shown)
     billed = table.attrs["billed"]
     top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
     x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, len(places) - 0.5]}

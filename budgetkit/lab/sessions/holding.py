@@ -147,8 +147,7 @@ def _whole(sizes: Floats) -> Ints:
     >>> _whole(np.array([0.4, 0.4, 0.4])).tolist()
     [0, 1, 0]
     """
-    sums = np.round(np.concatenate(([0.0], np.cumsum(sizes)))).astype("int64")
-    return np.diff(sums)
+    return np.diff(np.round(np.cumsum(sizes)), prepend=0.0).astype("int64")
 
 
 By = Literal["tool", "file", "server"]

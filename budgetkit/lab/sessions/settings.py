@@ -228,7 +228,7 @@ class _Trial:
         table = pd.DataFrame([billed, *rows])
         attrs: dict[Any, Any] = {"replay_error": replay_error, "rule_error": rule_error}
         error = largest_error(attrs, has_rule=setting in ("threshold", "keep"))
-        errors = np.array([0.0, *[error] * len(rows)])
+        errors = np.where(table.index > 0, error, 0.0)
         table["low"] = table["least"] * (1 - errors)
         table["high"] = table["most"] * (1 + errors)
         table = _marked(table[[*_COLUMNS]].copy())
@@ -268,9 +268,8 @@ class _Trial:
             )
         pause = session.happened["pause"].to_numpy()[record.rows]
         missed = session.misses()
-        expired = np.zeros(len(session.usage), "bool")
-        expired[ints(missed.loc[missed["cause"] == LIFE, "request"]) - 1] = True
-        most = np.where(expired[record.rows], UNLIMITED, record.read_as_held)
+        expired = np.isin(record.rows, missed.loc[missed["cause"] == LIFE, "request"] - 1)
+        most = np.where(expired, UNLIMITED, record.read_as_held)
         head = ints(session.usage["cache_read_tokens"])[:1]
         most = np.where(pause > LIVES[life], np.minimum(most, head), most)
         changed = replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,11 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     # the time of the newest copied record; None where none is copied
     copied_until: float | None = None
     copied = 0
-    last_sums: tuple[Any, Any] = (
-        None,
-        None,
-    )  # of the last request, to know a record that only repeats them
+    last_sums: Any = (None, None)  # of the last request, to know a record that only repeats them
     started: Any = None  # when the newest thing was written that the next request sends
-    records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    for line, record in records:
+    for line, record in lines:
+        if not isinstance(record, Mapping):
+            continue
         kind = record.get("type")
         if kind not in format_table("marks")["codex"]:
             kind = None
@@ -84,9 +83,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             instructions = value_at(payload, "base_instructions.text|instructions")
             if isinstance(instructions, str) and instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
-            about = (
-                without_empty(id=value_at(payload, "id"), model=value_at(payload, "model")) | about
-            )
+            known = {name: value_at(payload, name) for name in ("id", "model")}
+            about = without_empty(**known) | about
             about.setdefault("id", None)
         elif kind == "turn_context":
             about["model"] = value_at(payload, "model")
@@ -108,10 +106,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         read = read_records(items, _ITEMS, about.get("model"), read)
         if kind == "compacted":
             compactions[-1]["messages"] = len(read.messages) - messages_before
-        if (
-            len(read.messages) > messages_before
-            and placed(read.messages[-1])[1].get("role") != "assistant"
-        ):
+        added = read.messages[messages_before:]
+        if added and placed(added[-1])[1].get("role") != "assistant":
             started = time
 
         # What the request billed stands behind its answer.
@@ -123,7 +119,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             continue
         total, latest = value_at(info, "total_token_usage"), value_at(info, "last_token_usage")
         sums = (total, latest or _growth(total, last_sums[0]))
-        places = range(len(read.messages) - 1, max(-1, len(read.messages) - 1 - _NEAR), -1)
+        places = range(len(read.messages))[: -1 - _NEAR : -1]
         answers = (n for n in places if placed(read.messages[n])[1].get("role") == "assistant")
         place = next(answers, None)
         counted = billed(sums[1], place, about.get("model"), time=time, started=started)
@@ -155,12 +151,12 @@ def _growth(total: Any, before: Any) -> Data | None:
     """
     if not isinstance(total, Mapping) or total == before:
         return None
-    counts = [
+    counts, counts_before = (
         {name: n for name, n in as_object(sums).items() if type(n) is int}
         for sums in (total, before)
-    ]
-    growth = {name: n - counts[1].get(name, 0) for name, n in counts[0].items()}
-    return growth if min(growth.values(), default=0) >= 0 else counts[0]  # a new count
+    )
+    growth = {name: n - counts_before.get(name, 0) for name, n in counts.items()}
+    return growth if min(growth.values(), default=0) >= 0 else counts  # a new count
 
 
 _ANSWERS = ("gemini", "model")
@@ -183,20 +179,15 @@ def gemini_documents(session: Raw) -> list[Data]:
     for record in records:
         if record.get("type") == "user":
             parts = _parts(record.get("content"))
-            new = [
-                part for part in parts if str(value_at(part, "functionResponse.id")) not in answered
-            ]
+            ids = (str(value_at(part, "functionResponse.id")) for part in parts)
+            new = [part for part, id in zip(parts, ids, strict=True) if id not in answered]
             if new or not parts:
                 messages.append({"role": "user", "parts": new, **_about(record)})
         elif record.get("type") in _ANSWERS:
             model = record.get("model") or model
             messages += _answer(record)
-            answered.update(
-                id
-                for id in value_at(record, "toolCalls.*.result.*.functionResponse.id") or ()
-                for id in id
-                if isinstance(id, str)
-            )
+            results = value_at(record, "toolCalls.*.result.*.functionResponse.id") or ()
+            answered.update(map(str, chain(*results)))
         else:
             aside += 1  # what the program told its user: info, warning, error
     notes = notes_of({"Left out: lines that Gemini CLI showed and did not send": aside})
@@ -235,30 +226,19 @@ def _answer(record: Raw) -> list[Data]:
     """Return an answer with its calls, then the results of the calls."""
     thoughts = objects_in(record.get("thoughts"))
     calls = objects_in(record.get("toolCalls"))
-    parts: list[Any] = [
-        {
-            "text": "\n".join(
-                str(thought[key]) for key in ("subject", "description") if thought.get(key)
-            ),
-            "thought": True,
-        }
-        for thought in thoughts
-    ]
+    parts: list[Any] = []
+    for thought in thoughts:
+        texts = (thought.get("subject"), thought.get("description"))
+        parts.append({"text": "\n".join(map(str, filter(None, texts))), "thought": True})
     parts += _parts(record.get("content"))
     parts += [
-        {"functionCall": {"id": call.get("id"), "name": call.get("name"), "args": call.get("args")}}
+        {"functionCall": {name: call.get(name) for name in ("id", "name", "args")}}
         for call in calls
     ]
-    answer = {
-        "role": "model",
-        "parts": parts,
-        **_about(record),
-        **without_empty(usage=record.get("tokens")),
-    }
+    usage = without_empty(usage=record.get("tokens"))
+    answer = {"role": "model", "parts": parts, **_about(record), **usage}
     results = [part for call in calls for part in _parts(call.get("result"))]
-    if not results:
-        return [answer]
-    return [answer, {"role": "user", "parts": results}]
+    return [answer, *([{"role": "user", "parts": results}] if results else [])]
 
 
 def _parts(content: Any) -> list[Any]:
@@ -286,7 +266,7 @@ _SPEAKERS |= dict.fromkeys(
 _NOTE = "Read from Cline's window. For the prompts themselves, load api_conversation_history.json beside it."
 
 
-def cline_conversation(messages: list[Any]) -> Data:
+def cline_conversation(value: Raw) -> Data:
     """Read the conversation in Cline's window; the first text is the task.
 
     Examples
@@ -294,12 +274,12 @@ def cline_conversation(messages: list[Any]) -> Data:
     >>> task = {"ts": 1, "type": "say", "say": "text", "text": "Hello world"}
     >>> numbers = '{"tokensIn": 9, "tokensOut": 3, "cacheWrites": 0, "cacheReads": 0}'
     >>> request = {"ts": 2, "type": "say", "say": "api_req_started", "text": numbers}
-    >>> cline_conversation([task, request])["usage"][0]["context_tokens"]
+    >>> cline_conversation({"messages": [task, request]})["usage"][0]["context_tokens"]
     9
     """
     shown: list[Data] = []
     usage: list[Data] = []
-    for record in messages:
+    for record in value["messages"]:
         raw = placed(record)[1]
         text = value_at(raw, "text")
         if not isinstance(text, str) or not text:
@@ -313,12 +293,11 @@ def cline_conversation(messages: list[Any]) -> Data:
             usage += [counted] if counted else []
         elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
             shown.append({"role": role, "content": text, "timestamp": time})
-    usage = [
-        row if row["message_index"] < len(shown) else row | {"message_index": None} for row in usage
-    ]
-    return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | without_empty(
-        usage=usage
-    )
+    for row in usage:
+        if row["message_index"] == len(shown):  # the answer never came
+            row["message_index"] = None
+    conversation = {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]}
+    return conversation | without_empty(usage=usage)
 
 
 _SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
@@ -350,21 +329,18 @@ def opencode_conversation(value: Raw) -> Data:
         start = len(messages)
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
-        steps = [
-            value_at(part, "tokens") for part in parts if value_at(part, "type") == "step-finish"
-        ]
-        steps = [counts for counts in steps if counts]  # a step that sent nothing has no usage
+        finished = (part for part in parts if value_at(part, "type") == "step-finish")
+        # A step that sent nothing has no usage.
+        steps = [counts for part in finished if (counts := value_at(part, "tokens"))]
         if len(steps) < 2:
             steps = [info.get("tokens")]
+        request = {
+            "time": value_at(info, "time.completed"),
+            "started": value_at(info, "time.created"),
+            "is_summary": is_summary,
+        }
         for counts in steps:
-            counted = billed(
-                counts,
-                place,
-                info.get("modelID"),
-                time=value_at(info, "time.completed"),
-                started=value_at(info, "time.created"),
-                is_summary=is_summary,
-            )
+            counted = billed(counts, place, info.get("modelID"), **request)
             if counted is not None:
                 usage.append(counted)
                 if is_summary:
@@ -384,10 +360,9 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
     database = path.parent
     storage = database.parent.parent
     is_stored = database.suffix == ".db"
-    if not is_stored:
-        is_file = database.parent.name == "session" and (storage / "message" / path.stem).is_dir()
-        if not is_file:
-            return None
+    is_file = database.parent.name == "session" and (storage / "message" / path.stem).is_dir()
+    if not (is_stored or is_file):
+        return None
 
     def records(table: str, of: str, id: str) -> list[Data]:
         if is_stored:

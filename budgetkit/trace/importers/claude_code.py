@@ -9,7 +9,7 @@ messages are in no later request, but its requests were paid for, so their usage
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -22,33 +22,31 @@ from budgetkit.trace.importers import COPIED, billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
 
-def on_branch(records: Sequence[Raw], answer_of: Callable[[Raw], Hashable | None]) -> list[bool]:
+def on_branch(records: Sequence[Raw]) -> list[bool]:
     """Tell for each record whether it is on the branch that counts.
 
     A record without an id, or whose parent is not in the file, follows the record before it.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
-    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")], lambda record: None)
+    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")])
     [True, False, True]
     """
     parents = _parents(records)
-    ends = [
-        place for place, record in enumerate(records) if isinstance(record.get("message"), Mapping)
-    ]
+    places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
     counts = [False] * len(records)
 
     # Walk from the last message back to the first.
-    place = ends[-1] if ends else -1
+    place = next(places, -1)
     while place >= 0 and not counts[place]:
         counts[place] = True
         place = parents[place]
 
     # An answer written over several records counts as a whole, and so do the results of its calls.
-    answers = {answer_of(record) for record in compress(records, counts)} - {None}
+    answers = {_answer_id(record) for record in compress(records, counts)} - {None}
     calls: set[Any] = set()
     for place, record in enumerate(records):
-        counts[place] = counts[place] or answer_of(record) in answers
+        counts[place] = counts[place] or _answer_id(record) in answers
         if counts[place]:
             calls.update(_ids(record, "tool_use", "id"))
     return [
@@ -186,11 +184,7 @@ def _speaker(record: Any) -> tuple[str | None, Any]:
     if not isinstance(record, Mapping):
         return None, record
     data = record.get("data")
-    if (
-        record.get("type") == "progress"
-        and isinstance(data, Mapping)
-        and data.get("type") == "agent_progress"
-    ):
+    if record.get("type") == "progress" and value_at(data, "type") == "agent_progress":
         return str(data.get("agentId") or _SIDE), data.get("message")
     called_by = record.get("parent_tool_use_id")  # in a stream
     if record.get("isSidechain") is True or isinstance(called_by, str):
@@ -227,9 +221,7 @@ def _conversation(
             _apply_result(usage, told, billed(record.get("usage"), None, None))
             told = len(usage)
         ids = (record.get("id"), record.get("uuid"))
-        places |= {
-            key: start for key in (*ids, ("line", entry.line)) if isinstance(key, str | tuple)
-        }
+        places |= dict.fromkeys(filter(_name, ids), start) | {("line", entry.line): start}
         boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
@@ -238,13 +230,13 @@ def _conversation(
         # A branch that was left is in no later request; what it cost stays in the list.
         if not entry.counts:
             left_messages += entry.message is not None
-            if counted := _usage(entry, None, side_chain):
+            counted = _usage(entry, None, side_chain)
+            if counted:
                 left_requests += 1
                 usage.append(counted | {"left": True})
             continue
-        if record.get("isCompactSummary") is True or (
-            record.get("type") == "compaction" and not side_chain
-        ):
+        is_compaction = record.get("type") == "compaction" and not side_chain
+        if is_compaction or record.get("isCompactSummary") is True:
             compactions.append(_compaction(record, start, places, numbers, boundary))
             boundary = {}
         if entry.message is None:
@@ -259,9 +251,8 @@ def _conversation(
         for message in read_records([entry.message]).messages:
             timed = placed(message)[1] | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
-        if len(read.messages) > start and (
-            counted := _usage(entry, len(read.messages) - 1, side_chain)
-        ):
+        counted = _usage(entry, len(read.messages) - 1, side_chain)
+        if len(read.messages) > start and counted:
             usage.append(counted)
 
     notes += notes_of(
@@ -280,7 +271,7 @@ def _conversation(
 def _entries(lines: list[Numbered]) -> list[Entry]:
     """Join the records of each message into one entry."""
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    on_main_branch = on_branch([record for _, record in records], _answer_id)
+    on_main_branch = on_branch([record for _, record in records])
     entries = []
     answers: dict[Hashable, Entry] = {}
     sent_at: Any = None
@@ -291,12 +282,9 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
         if id is not None and id in answers:
             _go_on(answers[id], message, usage)
             continue
-        entry = Entry(
-            line=line, record=record, message=message, counts=counts, started=sent_at, usage=usage
-        )
-        entries.append(entry)
+        entries.append(Entry(line, record, message, counts, started=sent_at, usage=usage))
         if id is not None:
-            answers[id] = entry
+            answers[id] = entries[-1]
         if message is not None and message.get("role") != "assistant":
             sent_at = record.get("timestamp")
     return entries
@@ -307,12 +295,11 @@ def _answer_id(record: Raw) -> Hashable | None:
 
     They are those of message and request.
     """
-    message = record.get("message")
-    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+    if value_at(record, "message.role") != "assistant":
         return None
-    ids = (message.get("id"), record.get("requestId"))  # some proxies leave out the message's
-    named = tuple(id if isinstance(id, str) else None for id in ids)
-    return named if any(named) else None
+    # Some proxies leave out the message's.
+    ids = _name(value_at(record, "message.id")), _name(record.get("requestId"))
+    return ids if any(ids) else None
 
 
 def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
@@ -323,11 +310,7 @@ def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
         entry.calls = _block_ids(before)
     more = {**(message or {})}
     blocks = before["content"]
-    blocks += [
-        block
-        for block in _blocks(more)
-        if not (isinstance(block, Mapping) and _id_of(block) in entry.calls)
-    ]
+    blocks += [block for block in _blocks(more) if _name(value_at(block, "id")) not in entry.calls]
     entry.calls |= _block_ids(more)
     entry.message = {**before, **more, "content": blocks}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
@@ -335,13 +318,8 @@ def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
 
 
 def _block_ids(message: Raw) -> set[str]:
-    return {_id_of(block) for block in objects_in(_blocks(message))} - {""}
-
-
-def _id_of(block: Raw) -> str:
-    """Return the id of a block, or an empty text."""
-    id = block.get("id")
-    return id if isinstance(id, str) else ""
+    ids = (block.get("id") for block in objects_in(_blocks(message)))
+    return {id for id in ids if isinstance(id, str) and id}
 
 
 def _answered(usage: Any) -> int:
@@ -424,21 +402,21 @@ def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
     """Describe a compaction: its place, the messages kept, and the size before."""
-    first_kept = start
-    entry_id = record.get("firstKeptEntryId")
-    entry_number = record.get("firstKeptEntryIndex")
-    if isinstance(entry_id, str):
-        first_kept = places.get(entry_id, start)
-    if isinstance(entry_number, int):
-        line = numbers[min(max(entry_number, 0), len(numbers) - 1)]
-        first_kept = places.get(("line", line), start)
+    entry: Hashable = _name(record.get("firstKeptEntryId"))
+    number = record.get("firstKeptEntryIndex")
+    if isinstance(number, int):
+        entry = ("line", numbers[min(max(number, 0), len(numbers) - 1)])
     uuids = value_at(boundary, "preservedMessages.uuids.*") or []
-    kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
-    ends = [value_at(boundary, f"preservedSegment.{end}Uuid") for end in ("head", "tail")]
-    if not uuids and all(isinstance(uuid, str) and uuid in places for uuid in ends):
-        kept_slots = list(range(places[ends[0]], places[ends[1]] + 1))
+    kept_slots = [places[uuid] for uuid in map(_name, uuids) if uuid in places]
+    head, tail = (
+        places.get(_name(value_at(boundary, f"preservedSegment.{end}Uuid")))
+        for end in ("head", "tail")
+    )
+    if not uuids and head is not None and tail is not None:
+        kept_slots = [*range(head, tail + 1)]
     before = value_at(boundary, "preTokens") or record.get("tokensBefore")
     measured = without_empty(
         before_tokens=before if type(before) is int else 0, trigger=value_at(boundary, "trigger")
     )
+    first_kept = places.get(entry, start)
     return {"at": start, "first_kept": first_kept} | without_empty(kept=kept_slots) | measured

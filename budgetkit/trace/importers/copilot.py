@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from functools import reduce
 from pathlib import PurePosixPath
 from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import value_at, without_empty
-from budgetkit.requests.reading.parts import as_text, objects_in
+from budgetkit.requests.reading.parts import as_list, as_text, objects_in
 from budgetkit.trace.importers import answer, notes_of, tool_call, tool_result
 
 _DEEPEST = 40
@@ -38,20 +39,27 @@ def copilot_chats(document: Raw) -> list[Data]:
     >>> [message["content"] for message in copilot_chats({"requests": [request]})[0]["messages"]]
     ['Hello', 'Hello world']
     """
-    lines = document.get("lines")
-    if isinstance(lines, list):
-        document = _replayed(lines)
+    if isinstance(document.get("lines"), list):
+        document = _replayed(document["lines"])
     messages: list[Data] = []
     model: str | None = None
     unknown_calls = 0
     for request in objects_in(document.get("requests")):
         messages.append(_question(request))
-        rounds = objects_in(value_at(request, "result.metadata.toolCallRounds"))
-        answers = list(_rounds(request, rounds) if rounds else _shown(request))
-        if not rounds:
+        answers = [*_rounds(request)]
+        if not answers:
+            answers = [*_shown(request)]
             unknown_calls += sum(len(message.get("tool_calls", ())) for message in answers)
         model = _model(request) or model
-        messages += _with_usage(answers, request)
+
+        # The file has the usage of the last round only.
+        counted = value_at(request, "result.metadata.promptTokens")
+        last = next((m for m in reversed(answers) if m["role"] == "assistant"), None)
+        if isinstance(counted, int) and last is not None:
+            output = value_at(request, "result.metadata.outputTokens")
+            last["usage"] = {"prompt_tokens": counted, "completion_tokens": output}
+            last |= without_empty(model=_model(request))
+        messages += answers
 
     problem = "Read from the window: tool calls whose full text the file does not hold"
     about = {name: value for name, value in document.items() if name != "requests"}
@@ -74,44 +82,36 @@ def _replayed(lines: Iterable[Any]) -> Data:
         if kind == _WHOLE:
             document = deepcopy(value)
             continue
-        steps = path if isinstance(path, list) and path else None
-        parent: Any = _reached(document, steps[:-1]) if steps else None
-        if steps is None or not _has_place(parent, steps[-1]):
+        if not isinstance(path, list) or not path:
+            continue
+        *steps, last = path
+        parent = reduce(_child, steps, document)
+        if not _has_place(parent, last):
             continue
         if kind == _SET:
-            parent[steps[-1]] = value
+            parent[last] = value
         elif kind == _EXTEND:
-            before = as_list(_reached(document, steps))
+            before = as_list(_child(parent, last))
             length = line.get("i")
             if isinstance(length, int):
                 before = before[:length]
-            parent[steps[-1]] = before + as_list(value)
+            parent[last] = [*before, *as_list(value)]
         elif kind == _DELETE and isinstance(parent, dict):
-            parent.pop(steps[-1], None)
+            parent.pop(last, None)
     return document if isinstance(document, dict) else {}
 
 
-def as_list(value: Any) -> list[Any]:
-    """Return a list as it is, and nothing for any other value."""
-    return value if isinstance(value, list) else []
-
-
-def _reached(document: Any, steps: list[Any]) -> Any:
-    """Go down a path of names and places; None where it leads nowhere."""
-    for step in steps:
-        if isinstance(document, dict) and isinstance(step, str):
-            document = document.get(step)
-        elif isinstance(document, list) and isinstance(step, int) and -1 < step < len(document):
-            document = document[step]
-        else:
-            return None
-    return document
+def _child(parent: Any, step: Any) -> Any:
+    """Return what a value holds under a key; None where it holds nothing."""
+    if not _has_place(parent, step):
+        return None
+    return parent.get(step) if isinstance(parent, dict) else parent[step]
 
 
 def _has_place(parent: Any, step: Any) -> bool:
     """Tell whether a parent value can hold a child under this key."""
     if isinstance(parent, list):
-        return isinstance(step, int) and not isinstance(step, bool) and -1 < step < len(parent)
+        return type(step) is int and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)
 
 
@@ -130,10 +130,10 @@ def _question(request: Raw) -> Data:
     }
 
 
-def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
+def _rounds(request: Raw) -> Iterator[Data]:
     """Yield each round's answer, calls and results."""
     results = value_at(request, "result.metadata.toolCallResults")
-    for turn in rounds:
+    for turn in objects_in(value_at(request, "result.metadata.toolCallRounds")):
         calls = [
             tool_call(call.get("id"), call.get("name"), call.get("arguments"))
             for call in objects_in(turn.get("toolCalls"))
@@ -184,22 +184,6 @@ def _shown(request: Raw) -> Iterator[Data]:
         yield answer(content or None, [*filter(None, thoughts)], calls, native=native)
     for call in calls:
         yield tool_result(call["id"], results.get(call["id"]))
-
-
-def _with_usage(answers: list[Data], request: Raw) -> list[Data]:
-    """Add the request's usage to the last answer.
-
-    The file has it for the last round only.
-    """
-    counted = value_at(request, "result.metadata.promptTokens")
-    last = next((message for message in reversed(answers) if message["role"] == "assistant"), None)
-    if isinstance(counted, int) and last is not None:
-        usage = {
-            "prompt_tokens": counted,
-            "completion_tokens": value_at(request, "result.metadata.outputTokens"),
-        }
-        last |= {"usage": usage, **without_empty(model=_model(request))}
-    return answers
 
 
 def _model(request: Raw) -> str | None:

@@ -6,11 +6,13 @@ was made of under ``native``. What could not be taken over is said under ``warni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from os import PathLike
 from typing import Any
 
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Message, Raw
 from budgetkit.requests.reading.formats import (
     Format,
     format_names,
@@ -24,7 +26,8 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import is_item, objects_in
+from budgetkit.requests.reading.forms import BYTES
+from budgetkit.requests.reading.parts import as_list, is_item, objects_in
 from budgetkit.requests.reading.records import (
     Pairing,
     call_order,
@@ -42,7 +45,7 @@ _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
 #: Formats whose records need a reader of their own, by the name of their row.
 _READERS: Mapping[str, Callable[[Raw], Data]] = {
-    "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
+    "cline-ui": agents.cline_conversation,
     "opencode": agents.opencode_conversation,
 }
 #: Formats whose documents are first brought into the form that the rest of their row describes.
@@ -77,9 +80,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         return None
     row = row_of(value)
     if row is None:
-        if isinstance(value.get("messages"), list):
-            return _without_row(value, pairing)
-        return None
+        return _without_row(value, pairing)
     if row.name in _READERS:
         return [_READERS[row.name](value)]
     if row.refuse:
@@ -125,16 +126,14 @@ def _as_document(value: Any) -> Any:
     """Wrap a list of messages, and nest the flat attributes of a span."""
     if isinstance(value, list):
         raw = [placed(entry)[1] for entry in value]
-        if raw and all(
-            isinstance(entry, Mapping) and "role" not in entry and entry.get("type") in _BLOCKS
-            for entry in raw
-        ):
+        objects = objects_in(raw)
+        is_blocks = all("role" not in e and e.get("type") in _BLOCKS for e in objects)
+        if raw and is_blocks and len(objects) == len(raw):
             return {"messages": [{"role": "assistant", "content": raw}]}
-        first = next((entry for entry in raw if isinstance(entry, Mapping)), None)
-        if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
-            return {"messages": value}  # what Cline's window shows
-        if first is not None and (is_record(first) or is_item(first)):
-            return {"messages": value}
+        for first in objects[:1]:
+            is_shown = first.get("type") in ("say", "ask") and "ts" in first  # in Cline's window
+            if is_shown or is_record(first) or is_item(first):
+                return {"messages": value}
         return value
     if not isinstance(value, Mapping):
         return value
@@ -158,19 +157,18 @@ def _one_prompt(messages: list[Any]) -> list[Any]:
 
 def _event(event: Any) -> Any:
     """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
-    if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
+    attributes = value_at(event, "attributes")
+    if isinstance(attributes, list | Mapping):
+        attributes = nested(attributes)
+    if not isinstance(attributes, Mapping):  # keys that count are a list
         return event
-    # Keys that count are a list.
-    if not isinstance(attributes := nested(event["attributes"]), Mapping):
-        return event
-    whole = {
-        name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes
-    }
+    names = {"message", "tool_calls"} & attributes.keys()
+    whole = {name: unpacked(attributes[name]) for name in names}
     return {**event, "attributes": {**attributes, **whole}}
 
 
 def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
-    for entry in value if isinstance(value, list) else []:
+    for entry in as_list(value):
         if isinstance(entry, list) and depth < _DEEPEST:
             yield from _flat(entry, depth + 1)
         else:
@@ -182,17 +180,16 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
 
     It is None where all are in OpenAI's own format.
     """
+    if not isinstance(value.get("messages"), list):
+        return None
     read = read_records(value["messages"], None, value.get("model"))
     messages = objects_in([placed(message)[1] for message in read.messages])
     if not read.formats and not read.notes and not any("native" in m for m in messages):
         return None
     records = objects_in([placed(record)[1] for record in value["messages"]])
     usual = "openai-responses" if any(map(is_item, records)) else "openai-chat"
-    conversation = {
-        **value,
-        "messages": read.messages,
-        "format": next(iter(read.formats), usual),
-    }
+    format = next(iter(read.formats), usual)
+    conversation = {**value, "messages": read.messages, "format": format}
     return [_finished(conversation, read.usage, read.notes, pairing)]
 
 
@@ -204,21 +201,17 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     body = _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
     usage = [
-        {**usage_row, "message_index": usage_row["message_index"] + len(system)}
+        {**usage_row, "message_index": at + len(system)}
         for usage_row in objects_in(body.get("usage"))
-        if type(usage_row.get("message_index")) is int
+        if type(at := usage_row.get("message_index")) is int
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     # Fields that become messages, tools or usage need no copy beside them.
-    spoken = [path for _, path in row.said if isinstance(value.get(path), str)]
-    paths = [row.messages, row.system, row.tools, *spoken]
-    used = [
-        next((option for option in path.split("|") if _at(value, option) is not None), "")
-        for path in paths
-        if path
-    ]
-    read = {path for path in used if "." not in path} | {"usage", "messages"}
-    rest = {key: field for key, field in value.items() if key not in read}
+    read = {path for _, path in row.said if isinstance(value.get(path), str)}
+    for paths in (row.messages, row.system, row.tools):
+        options = (path for path in paths.split("|") if _at(value, path) is not None)
+        read.add(next(options, ""))
+    rest = {key: field for key, field in value.items() if key not in read | {"usage", "messages"}}
     tools = _tools(_at(value, row.tools))
     id = _at(value, format_table("paths")["id"])
     conversations = []
@@ -236,10 +229,9 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(answers) > 1:
-            conversation |= {
-                "title": path,
-                **without_empty(id="" if id is None else f"{id} {path}"),
-            }
+            conversation["title"] = path
+            if id is not None:
+                conversation["id"] = f"{id} {path}"
         conversation["messages"] = [*messages, *answer_messages]
         usage_rows = [*usage, usage_row] if usage_row else usage
         conversations.append(_finished(conversation, usage_rows, notes, pairing))
@@ -286,8 +278,8 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
     inside = unpacked(stored)
     if isinstance(stored, str) and not _is_logged(inside):
         inside = stored  # a user's question may be JSON
-    if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
-        inside = _branch(nodes, _at(value, row.leaf) if row.leaf else None, notes)
+    if isinstance(inside, Mapping):
+        inside = _branch(inside, _at(value, row.leaf) if row.leaf else None, notes)
     if isinstance(inside, list):
         inside = _one_prompt(inside)
     if isinstance(inside, Mapping):
@@ -334,19 +326,12 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
     return {"messages": asked}
 
 
-def _nodes(inside: Raw) -> dict[str, Raw]:
-    """Return the messages of a tree by id, or nothing."""
-    nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
-    is_tree = (
-        nodes
-        and len(nodes) == len(inside)
-        and any("parent" in n or "parentId" in n for n in nodes.values())
-    )
-    return nodes if is_tree else {}
-
-
-def _branch(nodes: Mapping[str, Raw], leaf: Any, notes: list[str]) -> list[Any]:
-    """Follow a tree of messages from the last one back to the first."""
+def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
+    """Follow a tree of messages by id from the last one back to the first; return any other value as it is."""
+    objects = objects_in([*nodes.values()])
+    is_tree = any("parent" in node or "parentId" in node for node in objects)
+    if not is_tree or len(objects) < len(nodes):
+        return nodes
     if not isinstance(leaf, str) or leaf not in nodes:
         leaf = list(nodes)[-1]
     followed: dict[str, Raw] = {}
@@ -371,5 +356,127 @@ def _tools(tools: Any) -> Any:
     """Parse tools that a log stored as JSON text."""
     tools = unpacked(tools)
     if isinstance(tools, list):
-        tools = [unpacked(tool) for tool in tools]
+        tools = [*map(unpacked, tools)]
     return list(read_tools(tools).listed)
+
+
+_WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
+_FIELDS = (
+    "role",
+    "type",
+    "content",
+    "parts",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "additional_kwargs",
+    "usage",
+)
+_DEEPEST_VALUE = 100
+_LIST = "a list of messages; load_trace reads files and tables"
+
+
+def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
+    """Read messages, whichever library made them.
+
+    Parameters
+    ----------
+    values : iterable or Trace
+        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain; or a
+        conversation that was loaded, whose messages they are.
+    pairing : Pairing, optional
+        The calls that were read before these, where messages come one after the other; then a result whose call is not
+        known stays a result.
+
+    Returns
+    -------
+    tuple of Message
+        In OpenAI's chat format. One value can be several messages, where an SDK keeps tool results in one.
+
+    Raises
+    ------
+    TypeError
+        If a value is no message of any kind.
+    ValueError
+        If a message has no role or a content that cannot be.
+
+    Examples
+    --------
+    >>> messages_of([{"type": "human", "content": "Hello world"}])
+    (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
+    """
+    if (loaded := messages_in(values)) is not None:
+        return loaded
+    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
+        raise TypeError(f"Invalid messages of type {type(values).__name__}. Expected {_LIST}.")
+    if hasattr(values, "columns"):
+        raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
+    raw = [plain_value(value) for value in values]
+    conversations = converted({"messages": raw}, pairing=pairing)
+    if conversations:
+        raw = conversations[0]["messages"]
+    elif pairing is None:
+        raw = [raw[place] for place in call_order(raw)]
+    return tuple(map(Message, raw))
+
+
+def messages_in(value: Any) -> tuple[Message, ...] | None:
+    """Return the messages of a conversation that was loaded; None of anything else.
+
+    Examples
+    --------
+    >>> messages_in([{"role": "user", "content": "Hello world"}]) is None
+    True
+    """
+    messages = getattr(value, "messages", None)
+    if isinstance(messages, tuple) and all(isinstance(message, Message) for message in messages):
+        return messages
+    return None
+
+
+def plain_value(value: Any, depth: int = 0) -> Any:
+    """Convert any library's value to dictionaries, lists, texts and numbers.
+
+    Where that is impossible, it raises a TypeError.
+
+    >>> plain_value(Message({"role": "user", "content": ("Hello", "world")}))
+    {'role': 'user', 'content': ['Hello', 'world']}
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if depth == _DEEPEST_VALUE:
+        raise ValueError(
+            f"Nested deeper than {_DEEPEST_VALUE} levels. Check the program that made it."
+        )
+    if isinstance(value, Message):
+        value = value.raw
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(member, depth + 1) for key, member in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_value(member, depth + 1) for member in value]
+    if isinstance(value, bytes):
+        return {"type": "file", BYTES: b64encode(value).decode("ascii")}
+    return plain_value(_fields_of(value), depth + 1)
+
+
+def _fields_of(value: Any) -> Any:
+    """Return an object's fields as plain values, without those that are None."""
+    if isinstance(value, PathLike) or hasattr(value, "columns"):
+        raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {_LIST}.")
+    for name in _WRITERS:
+        if callable(write := getattr(value, name, None)) and not isinstance(value, type):
+            fields = write()
+            return _known(fields) if isinstance(fields, Mapping) else fields
+    fields = _known({name: getattr(value, name, None) for name in _FIELDS})
+    if "content" in fields or "parts" in fields:
+        return fields
+    for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
+        if callable(write := getattr(value, name, None)):
+            return write()
+    expected = "a dictionary, or an object with a role and content"
+    raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {expected}.")
+
+
+def _known(fields: Raw) -> Data:
+    """Return an object's fields without those that are None."""
+    return {name: field for name, field in fields.items() if field is not None}

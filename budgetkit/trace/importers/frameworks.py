@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from budgetkit.message import Data, Raw
@@ -60,8 +61,7 @@ def _requested(part: Raw) -> Data:
     kind = part.get("part_kind")
     content = part.get("content")
     about = without_empty(timestamp=part.get("timestamp")) | {"native": part}
-    is_answer_to_call = kind in _RESULTS or (kind == "retry-prompt" and part.get("tool_name"))
-    if is_answer_to_call:
+    if kind in _RESULTS or (kind == "retry-prompt" and part.get("tool_name")):
         return {**_result(part), **about}
     if kind == "system-prompt":
         return {"role": "system", "content": as_text(content), **about}
@@ -77,9 +77,8 @@ def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
     for part in parts:
         kind = part.get("part_kind")
         if kind in _CALLS:
-            calls.append(
-                tool_call(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
-            )
+            named = (part.get(name) for name in ("tool_call_id", "tool_name", "args"))
+            calls.append(tool_call(*named))
         elif kind in _RESULTS:
             results.append({**_result(part), "native": part})
         elif kind == "thinking":
@@ -157,17 +156,13 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         counted = [*answer]
         if isinstance(usage, Mapping) and answer and isinstance(answer[0], Mapping):
             counted[0] = {**answer[0], "usage": usage}
-        run = next(
-            (run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)),
-            None,
-        )
+        # A run goes on where a request begins with all that it has sent.
+        of_trace = (run for run in reversed(runs) if run.trace == trace)
+        run = next((run for run in of_trace if question[: len(run.sent)] == run.sent), None)
         if run is None:
-            run = _Run(trace=trace, messages=[*question])
-            runs.append(run)
-        else:
-            run.messages += question[len(run.sent) :]
+            runs.append(run := _Run(trace))
+        run.messages += question[len(run.sent) :] + counted
         run.sent = [*question, *answer]
-        run.messages += counted
         model = value_at(data, "model|response.model")
         if isinstance(model, str):
             run.model = model or run.model
@@ -193,13 +188,9 @@ class _Run:
     """
 
     trace: Any
-    messages: list[Any]
+    messages: list[Any] = field(default_factory=list)
     sent: list[Any] = field(default_factory=list)
     model: str | None = None
-
-    def is_repeated_in(self, question: list[Any]) -> bool:
-        """Tell whether a request begins with the messages of this run."""
-        return question[: len(self.sent)] == self.sent
 
 
 def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
@@ -250,11 +241,8 @@ def _records(answer: Any) -> list[Any]:
             has_text = bool({"content", "tool_calls", "parts"} & answer.keys())
             if is_item(answer) or (has_text if "role" in answer else is_record(answer)):
                 return [_with_role(answer)]
-        if (
-            answer
-            and isinstance(answer, list)
-            and all(value_at(e, "type") is not None for e in answer)
-        ):
+        is_list = isinstance(answer, list) and answer
+        if is_list and all(value_at(entry, "type") is not None for entry in answer):
             return [{"role": "assistant", "content": answer}]
         inside = value_at(answer, format_table("paths")["answer"], unpack=True)
         if inside is None:
@@ -290,13 +278,10 @@ def _with_role(answer: Any) -> Any:
     """Give an answer without a speaker the assistant's role."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
-    if (
-        isinstance(answer, Mapping)
-        and answer.get("role") is None
-        and ("parts" in answer or "content" in answer)
-        and ("type" not in answer or "role" in answer)
-    ):
-        return {**answer, "role": "assistant"}
+    if isinstance(answer, Mapping) and answer.get("role") is None:
+        has_content = "parts" in answer or "content" in answer
+        if has_content and ("type" not in answer or "role" in answer):
+            return {**answer, "role": "assistant"}
     return answer
 
 
@@ -315,23 +300,15 @@ def assembled(answer: Any) -> Any:
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
-        answer = [
-            unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")
-        ]
+        lines = (line for line in answer.splitlines() if line.startswith("data:"))
+        answer = [unpacked(line[5:].strip()) for line in lines]
     events = objects_in(answer)
-    wholes = [value_at(event, "response.output") for event in events]
-    if (
-        any(whole is not None for whole in wholes)
-        and events[-1].get("type") == "response.completed"
-    ):
-        return events[-1]["response"]
+    for last in events[-1:]:
+        if last.get("type") == "response.completed" and value_at(events, "*.response.output"):
+            return last["response"]
     if events and all("candidates" in event or "usageMetadata" in event for event in events):
-        parts = [
-            part
-            for event in events
-            for part in value_at(event, "candidates.0.content.parts.*") or []
-        ]
-        return {"role": "model", "parts": parts, "usage": _usage(events)}
+        parts = value_at(events, "*.candidates.0.content.parts.*") or ()
+        return {"role": "model", "parts": [*chain(*parts)], "usage": _usage(events)}
     names = format_table("streams")
     if not any(value_at(event, names["mark"]) is not None for event in events):
         return answer
@@ -343,21 +320,12 @@ def assembled(answer: Any) -> Any:
         for piece in calls if isinstance(calls, list) else [event]:
             at = str(value_at(piece, names["index"]))
             if isinstance(name := value_at(piece, names["name"]), str):
-                call = {
-                    "type": "tool_call",
-                    "id": value_at(piece, names["id"]),
-                    "name": name,
-                    "arguments": "",
-                }
-                blocks.setdefault(("arguments", at), call)
-            for part, kind in (
-                ("text", "text"),
-                ("thinking", "thinking"),
-                ("arguments", "tool_call"),
-            ):
-                if isinstance(text := value_at(piece, names[part]), str) and (
-                    text or part != "thinking"
-                ):
+                call = {"type": "tool_call", "id": value_at(piece, names["id"]), "name": name}
+                blocks.setdefault(("arguments", at), call | {"arguments": ""})
+            for part in ("text", "thinking", "arguments"):
+                text = value_at(piece, names[part])
+                if isinstance(text, str) and (text or part != "thinking"):
+                    kind = "tool_call" if part == "arguments" else part
                     block = blocks.setdefault((part, at), {"type": kind, part: ""})
                     block[part] += text
     return {"role": "assistant", "content": [*blocks.values()], "usage": _usage(events)}
@@ -365,9 +333,5 @@ def assembled(answer: Any) -> Any:
 
 def _usage(events: Sequence[Raw]) -> Data:
     """Merge the usage of several events; later values win."""
-    usages = [
-        at
-        for event in events
-        if isinstance(at := value_at(event, format_table("streams")["usage"]), dict)
-    ]
+    usages = objects_in([value_at(event, format_table("streams")["usage"]) for event in events])
     return {key: value for usage in usages for key, value in usage.items() if value is not None}

@@ -47,17 +47,10 @@ def matches(value: Any) -> bool:
     return value.get("type") in format_table("marks")["event"] and not other & value.keys()
 
 
-def may_begin(first: Any) -> bool:
-    """Tell whether a first line may begin a session: a record that names its kind, and has no role."""
-    return matches(first) or (
-        isinstance(first, Mapping) and isinstance(first.get("type"), str) and "role" not in first
-    )
-
-
 def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
     """Take records until one decides whether this is a session.
 
-    The first ones may be of unknown kinds.
+    The first ones may be of unknown kinds, but each names its kind, and has no role.
 
     Returns
     -------
@@ -71,8 +64,9 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
         records.append((line, value))
         if matches(value):
             return records, True
-        if isinstance(value, Mapping) and "role" in value:
-            return records, False
+        has_kind = isinstance(value_at(value, "type"), str) or len(records) > 1
+        if not has_kind or (isinstance(value, Mapping) and "role" in value):
+            break
     return records, False
 
 

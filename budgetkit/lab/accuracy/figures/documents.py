@@ -42,7 +42,7 @@ from budgetkit.lab.figures.question import (
     rows,
     short,
 )
-from budgetkit.lab.figures.svg.scales import LETTER, width_of
+from budgetkit.lab.figures.scales import LETTER, width_of
 from budgetkit.plan import Floats, Item, Plan
 
 MOST = 600  # points; more are a cloud

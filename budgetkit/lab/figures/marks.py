@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.lab.figures.svg.scales import INK, Scale, label, number, plain_text, tag, text
+from budgetkit.lab.figures.scales import INK, Scale, label, number, plain_text, tag, text
 
 Spec = dict[str, Any]
 Point = tuple[float, float]

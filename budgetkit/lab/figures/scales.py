@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -39,11 +39,7 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
     """
     written: dict[str, Any] = {}
     for key, value in attributes.items():
-        if isinstance(value, str) and key in ("fill", "stroke"):
-            colour = _RGBA.fullmatch(value)
-        else:
-            colour = None
-        if colour is not None:
+        if isinstance(value, str) and (colour := _RGBA.fullmatch(value)):
             written[key] = f"rgb({','.join(colour.groups()[:3])})"
             written[f"{key}_opacity"] = colour[4]
         elif isinstance(value, int | float):
@@ -79,24 +75,21 @@ def label(words: str, x: float, y: float, anchor: str | None = None, **attribute
     '<text x="5" y="10" text-anchor="end"><tspan font-weight="600">&lt;i&gt;</tspan> 3<tspan x="5" dy="15">more</tspan></text>'
     """  # noqa: E501
     inside = []
-    is_bold = False
-    colour = None
-    is_new = False
+    weight = colour = None
+    place: dict[str, Any] = {}
     for piece in _MARK.split(words):
         if piece in ("<b>", "</b>"):
-            is_bold = piece == "<b>"
+            weight = 600 if piece == "<b>" else None
         elif piece == "<br>":
-            is_new = True
+            place = {"x": x, "dy": LINE}
         elif piece.startswith('<span style="color:') or piece == "</span>":
             colour = piece.partition(":")[2].rstrip('">') or None
         elif piece:
             shown = text(unescape(piece))
-            if is_new or is_bold or colour:
-                place: dict[str, Any] = {"x": x, "dy": LINE} if is_new else {}
-                weight = 600 if is_bold else None
+            if place or weight or colour:
                 shown = tag("tspan", shown, **place, font_weight=weight, fill=colour)
             inside.append(shown)
-            is_new = False
+            place = {}
     return tag("text", *(inside or [""]), x=x, y=y, text_anchor=anchor, **attributes)
 
 
@@ -129,6 +122,8 @@ _ALONE = (
     "--no-first-run",
     "--disable-background-networking",
     "--disable-sync",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=2",
 )
 
 
@@ -160,19 +155,14 @@ def png(drawn: str) -> bytes:
     """Return a picture of an SVG, in two pixels for one; it is drawn in a folder of its own, without a network."""
     program = chromium()
     size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
-    assert size is not None, "an SVG of budgetkit.lab.figures.svg has a size"
+    assert size is not None, "an SVG of budgetkit.lab.figures has a size"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = Path(folder, "figure.html")
         picture = Path(folder, "figure.png")
         body = element("body", Markup(drawn), style="margin:0")
         page.write_text(f"{DOCTYPE}{element('meta', charset='utf-8')}{body}", encoding="utf-8")
-        options = [
-            *_ALONE,
-            f"--user-data-dir={folder}/profile",
-            f"--screenshot={picture}",
-            "--hide-scrollbars",
-        ]
-        options += [f"--window-size={size[1]},{size[2]}", "--force-device-scale-factor=2"]
+        options = [*_ALONE, f"--user-data-dir={folder}/profile", f"--screenshot={picture}"]
+        options.append(f"--window-size={size[1]},{size[2]}")
         if getattr(os, "geteuid", lambda: 1)() == 0:  # it does not start as root else
             options.append("--no-sandbox")
         done = subprocess.run(
@@ -239,10 +229,8 @@ def scale_of(
     elif "range" in axis:
         low, high = axis["range"]
     else:
-        numbers = [math.log10(max(value, 1e-9)) if is_log else float(value) for value in known] or [
-            0.0,
-            1.0,
-        ]
+        numbers = [math.log10(max(value, 1e-9)) if is_log else float(value) for value in known]
+        numbers = numbers or [0.0, 1.0]
         low = min(numbers)
         high = max(numbers)
         around = room * ((high - low) or 1)
@@ -258,19 +246,18 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
     """Return the places and labels of the ticks on an axis."""
     if axis.get("visible", True) is False:
         return []
+    low, high = sorted((scale.low, scale.high))
+    positions: Iterable[tuple[float, str]]
     if scale.names:
-        positions: Sequence[tuple[float, str]] = list(enumerate(scale.names))
+        positions = enumerate(scale.names)
     elif "tickvals" in axis:
         numbers = [math.log10(value) if scale.log else value for value in axis["tickvals"]]
         texts = axis.get("ticktext") or [written(value, axis) for value in axis["tickvals"]]
-        positions = list(zip(numbers, texts, strict=True))
+        positions = zip(numbers, texts, strict=True)
     elif scale.log:
-        positions = [
-            (n, written(10**n, axis)) for n in range(math.ceil(min(scale.low, scale.high)), 20)
-        ]
+        positions = [(n, written(10**n, axis)) for n in range(math.ceil(low), 20)]
     else:
         positions = [(value, written(value, axis)) for value in _round_numbers(axis, scale)]
-    low, high = sorted((scale.low, scale.high))
     room = 1e-9 * (high - low)
     return [(scale.placed(at), text) for at, text in positions if low - room <= at <= high + room]
 
@@ -278,9 +265,8 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
 def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
     low, high = sorted((scale.low, scale.high))
     if (step := axis.get("dtick")) is None:
-        wanted = (high - low) / max(
-            1, min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
-        )
+        most = min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
+        wanted = (high - low) / max(1, most)
         power = 10.0 ** math.floor(math.log10(wanted))
         step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
     first = math.ceil(low / step - 1e-9)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
-from budgetkit.lab.figures.svg.marks import (
+from budgetkit.lab.figures.marks import (
     DASHES,
     Plot,
     bars,
@@ -23,7 +23,7 @@ from budgetkit.lab.figures.svg.marks import (
     scatter,
     way,
 )
-from budgetkit.lab.figures.svg.scales import (
+from budgetkit.lab.figures.scales import (
     GRID,
     INK,
     LETTER,
