@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pytest import approx
 
 import budgetkit as bk
 from budgetkit.files import read_table
@@ -19,6 +20,7 @@ from budgetkit.requests.billing.request_count import (
     Evidence,
     combination,
     evidence_for,
+    find_evidence,
 )
 
 HELLO = {"role": "user", "content": "Hello world"}
@@ -93,7 +95,32 @@ def test_where_a_combination_has_few_calls_its_interval_is_that_of_a_coarser_one
     assert evidence.calls < CALLS
     assert evidence.low <= 0 <= evidence.high
     unknown = evidence_for(rare, "nobody")
-    assert (unknown.calls, unknown.low, unknown.high) == (0, -0.1, 0.1)
+    assert (unknown.calls, unknown.low, unknown.high) == approx((0, -0.3, 0.3))
+
+
+def test_few_projects_widen_an_interval_and_open_models_are_no_ones_but_their_own() -> None:
+    """Of 13 recorded calls of gpt-oss with tools 3 lay in OpenAI's interval, which the table gave them; now 12 do."""
+    rows = {
+        "a: one": Evidence("a: one", 8, 1, 0, -0.2, 0.05),
+        "a: two": Evidence("a: two", 30, 2, 9, -0.05, 0.2),
+        "a: anything": Evidence("a: anything", 38, 2, 9, -0.9, 0.9),
+        "a: many": Evidence("a: many", 400, 20, 390, -0.01, 0.02),
+    }
+    for names, interval in (
+        (("x", "a: one"), (-0.6, 0.3)),
+        (("x", "a: one", "a: two"), (-0.2, 0.4)),
+        (("x", "a: one", "a: many"), (-0.01, 0.02)),
+        (("x", "a: two", "a: anything"), (-0.2, 0.4)),
+        (("x",), (-0.3, 0.3)),
+    ):
+        evidence = find_evidence(names, rows)
+        assert (evidence.low, evidence.high) == approx(interval)
+
+    asked = body("openai/gpt-oss-120b", tools=[tool(SCHEMA)])
+    low, high = count_request(asked).interval
+    tokens = count_request(asked).tokens
+    assert low <= 0.8 * tokens
+    assert high is not None and high >= 1.2 * tokens
 
 
 def test_the_table_calls_exact_only_what_earns_it() -> None:

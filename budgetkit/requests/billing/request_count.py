@@ -42,7 +42,7 @@ _ENOUGH = 40  # calls of a combination, for an interval of its own
 _ENOUGH_PROJECTS = 4
 # A choice of types, or a reference, somewhere in the JSON of a schema.
 _UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
-_UNHEARD_OF = 0.1  # either way, of rules that no recorded call has tried
+_UNHEARD_OF = 0.1  # either way, before it is widened for the few projects that tried a rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,20 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the first name's evidence from a table.
 
-    Its interval is that of the first name with enough calls.
+    Its interval is that of the first name with enough calls. Where none has, it is the range of the coarsest of its
+    kind times 1 + 2 / projects, and no less than as much of 10 %: the next project differs from the few that were seen.
     """
     matches = [rows[name] for name in names if name in rows]
-    enough = (row for row in matches if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
-    unheard_of = Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF)
-    spread = next(enough, [unheard_of, *matches][-1])
-    return replace(rows.get(names[0], Evidence(names[0])), low=spread.low, high=spread.high)
+    own = rows.get(names[0], Evidence(names[0]))
+    for row in matches:
+        if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS:
+            return replace(own, low=row.low, high=row.high)
+    of_kind = [row for row in matches if not row.combination.endswith(": anything")]
+    coarsest = [own, *matches, *of_kind][-1]
+    wider = 1 + 2 / max(1, coarsest.projects)
+    least = _UNHEARD_OF * wider
+    low = min(coarsest.low * wider, -least)
+    return replace(own, low=low, high=max(coarsest.high * wider, least))
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
@@ -121,7 +128,8 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
      'claude: anything')
     """
     kind = _kind(request)
-    maker = rules.partition("-")[0]
+    # OpenAI's open models are run, and billed, by others.
+    maker = "gpt-oss" if rules.startswith("gpt-oss") else rules.partition("-")[0]
     return (
         combination(request, rules),
         f"{rules} {request.shape}: {kind}",
