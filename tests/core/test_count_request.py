@@ -616,6 +616,28 @@ def test_an_image_of_unknown_size_is_named_and_has_an_interval() -> None:
     assert counted.interval == (7 + 255, 7 + 85 + 170 * 8)
 
 
+@pytest.mark.parametrize(
+    ("size", "measured", "by_the_page"),
+    [((3840, 2160), 2_992, 4_784), ((4032, 3024), 3_928, 4_740), ((1920, 1080), 2_691, 2_691)],
+)
+def test_the_interval_of_a_large_image_for_claude_holds_the_page_and_the_measured_bill(
+    size: tuple[int, int], measured: int, by_the_page: int
+) -> None:
+    """A long side above 2,000 pixels was measured as one of 2,000; the page says 2,576."""
+    source = {"type": "base64", "media_type": "image/png"}
+    source["data"] = b64encode(picture(*size)).decode()
+    message = {"role": "user", "content": [{"type": "image", "source": source}]}
+    counted = bk.count_request({"model": "claude-opus-5-5", "max_tokens": 9, "messages": [message]})
+    without = bk.count_request(
+        {"model": "claude-opus-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": ""}]}
+    )
+    low, high = counted.interval
+    assert high is not None
+    assert low <= without.tokens + measured
+    assert without.tokens + by_the_page <= high
+    assert counted.tokens == without.tokens + by_the_page + 4
+
+
 # Anthropic, Bedrock, Gemini
 
 

@@ -159,9 +159,7 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
     """
-    plain = bare(model_name(model))
-    rows: list[Raw] = read_toml("images.toml")["image"]
-    row = next(row for row in rows if re.search(row["models"], plain))
+    row = _row_of(model_name(model))
     sizes = row.get(detail, row.get("auto"))
     match row["rule"]:
         case "tiles":
@@ -184,6 +182,20 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
             side = min(768, max(256, floor(min(width, height) / 1.5)))
             return tile * (ceil(width / side) * ceil(height / side) + 1)
     return int(row["base"])
+
+
+def _row_of(model: str) -> Raw:
+    plain = bare(model)
+    rows: list[Raw] = read_toml("images.toml")["image"]
+    return next(row for row in rows if re.search(row["models"], plain))
+
+
+def least_priced(image: Image, model: str) -> int:
+    """Price an image at the least that was measured, where bills differ from the provider's page."""
+    size = sized(image)
+    if size is None or "least" not in _row_of(model):
+        return priced(image, model)
+    return image_price(model, *size, "least")
 
 
 def priced(image: Image, model: str) -> int:

@@ -26,7 +26,13 @@ from budgetkit.requests.billing.declarations import (
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
-from budgetkit.requests.billing.images import image_price, media_costs, priced, sized
+from budgetkit.requests.billing.images import (
+    image_price,
+    least_priced,
+    media_costs,
+    priced,
+    sized,
+)
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
 
@@ -417,9 +423,8 @@ def count_request(
     left += filter(None, [hidden_prompt(host or resolved.host)])
     left += unwritten_tools(billed.tools, charges)
     billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
-    unsized = [
-        image for message in billed.messages for image in message.images if sized(image) is None
-    ]
+    images = [image for message in billed.messages for image in message.images]
+    unsized = [image for image in images if sized(image) is None]
     uncounted = (*billed.uncounted, *(["image of unknown size"] if unsized else []))
 
     # how sure that is; exact is said only of what recorded calls have confirmed
@@ -439,6 +444,7 @@ def count_request(
     # the least and the most that may be billed, given media and the errors of other calls
     low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
     high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
+    low -= sum(max(0, priced(i, rules.model) - least_priced(i, rules.model)) for i in images)
     for image in unsized:
         taken = priced(image, rules.model)
         prices = [image_price(billed.model, *size, image.detail) for size in _EXTREMES]
