@@ -374,7 +374,8 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
     tokens: dict[str, Any] = {line.name: line.tokens for line in changed}
     tokens["window"] = changed.window
     for place, name in enumerate(point):
-        rows.insert(place, name, pd.NA if tokens[name] is None else tokens[name])
+        size: Any = pd.NA if tokens[name] is None else tokens[name]
+        rows.insert(place, name, size)
     return rows
 
 

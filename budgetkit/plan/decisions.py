@@ -238,8 +238,18 @@ class Decisions:
         )
 
 
+def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
+    """Return the columns as they are, for decisions read from a file.
+
+    It stands in for the function by which a plan computes them.
+    """
+    return columns
+
+
 #: The decisions of a plan of plain numbers.
-NO_DECISIONS = Decisions(Items(()), partial(tuple, (np.zeros(0, np.int64), np.zeros(0, np.int8))))
+NO_DECISIONS = Decisions(
+    Items(()), partial(_stored_columns, (np.zeros(0, np.int64), np.zeros(0, np.int8)))
+)
 
 
 def decisions_of(
@@ -281,7 +291,7 @@ def decisions_of(
     shorter = zip(cuts, columns["cuts"], strict=True)
     return Decisions(
         whole,
-        partial(tuple, (np.array(kept, dtype=np.int64), numbers)),
+        partial(_stored_columns, (np.array(kept, dtype=np.int64), numbers)),
         {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
     )
 

@@ -202,6 +202,7 @@ class Loader:
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
+        native: list[Any] | None
         with located(where):
             native = _converted(value)
         if native is None:

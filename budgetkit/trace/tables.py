@@ -286,7 +286,8 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
     finally:
         book.close()
     frame = pd.read_excel(io.BytesIO(content), dtype=str, na_filter=False)
-    yield from frame.rename(columns=str).to_dict("records")
+    rows: list[Any] = frame.rename(columns=str).to_dict("records")
+    yield from rows
 
 
 def _check_excel_files(content: bytes, outflow: Outflow) -> None:

@@ -133,7 +133,8 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     by = str(table.columns[0])
     lines = []
     shown = []
-    for section, rows in table.groupby("section", sort=False):
+    for section in dict.fromkeys(map(str, table["section"])):
+        rows = table[table["section"] == section]
         if rows["demand"].any():
             shown.append(section)
             style = {"color": colour(section), "width": 2.5}
@@ -150,7 +151,7 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     }
     y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
     wide = table.pivot(index=by, columns="section", values="granted")[shown]
-    wide[CUT] = whole["cut"].to_numpy()
+    wide = wide.assign(**{CUT: whole["cut"].to_numpy()})
     ends = {name: plain(name) for name in (*shown, CUT)}
     notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.09, along=by)
     return {
@@ -167,8 +168,8 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     # The other columns before the section tell one demand from another.
-    before = swept.loc[:, :"section"].columns[:-1]  # type: ignore[misc]
-    keys = [*dict.fromkeys([*moved, *before])]
+    names = [*map(str, swept.columns)]
+    keys = [*dict.fromkeys([*moved, *names[: names.index("section")]])]
     whole = swept.groupby(keys, sort=False, as_index=False)[["cut"]].sum()
     return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
 

@@ -70,7 +70,7 @@ def _table(counted: Counted) -> pd.DataFrame:
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
     ledger["place"] = ledger["message"].astype("Int64").astype("string").fillna("")
     keys = ["kind", "part", "place"]
-    table = ledger.groupby(keys, sort=False, as_index=False)["tokens"].sum()
+    table = ledger.groupby(keys, sort=False)["tokens"].sum().reset_index()
     return table.assign(share=(100 * table["tokens"] / max(1, int(table["tokens"].sum()))).round(1))
 
 

@@ -35,6 +35,11 @@ from budgetkit.plan import Flags, Ints
 _MOST_PLACES = 400  # of a lane; a page is not wider
 _LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
 _PIXELS = 58  # of a lane
+# Where a rule acts: the table's column, the name, symbol, colour and size of its mark.
+_ACTS = (
+    ("compacts", "compaction", "triangle-down", ALARM, 8),
+    ("clears", "results cleared", "circle", ORANGE, 4),
+)
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 
 
@@ -136,18 +141,15 @@ def _request_axis(last: int) -> Spec:
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
     """Mark requests at which a rule summarises, clears or drops."""
     traces = []
-    for column, symbol, colour, word in (
-        ("compacts", "triangle-down", ALARM, "compaction"),
-        ("clears", "circle", ORANGE, "results cleared"),
-    ):
+    for column, word, symbol, colour, size in _ACTS:
         here = part[part[column]]
         if here.empty:
             continue
         texts = [
-            f"{title}: {word} at request {at:,}, {size:,} tokens after"
-            for at, size in here[["request", "sent"]].values
+            f"{title}: {word} at request {at:,}, {tokens:,} tokens after"
+            for at, tokens in here[["request", "sent"]].values
         ]
-        mark = {"symbol": symbol, "color": colour, "size": 8 if column == "compacts" else 4}
+        mark = {"symbol": symbol, "color": colour, "size": size}
         at = height[here.index]
         traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
     return traces
@@ -179,12 +181,11 @@ def _legend(table: pd.DataFrame) -> list[Spec]:
     """Return the legend entries for the table's contents."""
     entries = [line([None], [None], name="prompt", line={"color": SLATE, "width": 2})]
     marks = (
-        ("compacts", "compaction", "triangle-down", ALARM),
-        ("clears", "results cleared", "circle", ORANGE),
-        ("followed", "the message is there", "square", GREEN),
-        ("needed", "a call needs it", "x", ALARM),
+        *_ACTS,
+        ("followed", "the message is there", "square", GREEN, 0),
+        ("needed", "a call needs it", "x", ALARM, 0),
     )
-    for column, words, symbol, colour in marks:
+    for column, words, symbol, colour, _ in marks:
         if table[column].any():
             mark = {"symbol": symbol, "color": colour, "size": 9}
             entries.append(points([None], [None], name=words, marker=mark))

@@ -356,8 +356,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     prices = session.prices_by_request()
     beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
     beside = beside[~flags(session.usage["is_summary"])[beside]]
-    lengths = session.compactions()["summary"]
-    lengths = lengths[lengths > 0].tolist()
+    lengths = [size for size in session.compactions()["summary"].tolist() if size > 0]
     own_summaries = (min(lengths), max(lengths)) if lengths else None
     all_missed, most_read, head = _most_read(session, measured.rows)
     return replace(

@@ -183,7 +183,7 @@ def _speaker(record: Any) -> tuple[str | None, Any]:
     """Return the sub-agent of a record, None for the main one, and the event."""
     if not isinstance(record, Mapping):
         return None, record
-    data = record.get("data")
+    data: Any = record.get("data")
     if record.get("type") == "progress" and value_at(data, "type") == "agent_progress":
         return str(data.get("agentId") or _SIDE), data.get("message")
     called_by = record.get("parent_tool_use_id")  # in a stream
