@@ -581,6 +581,27 @@ def test_a_page_and_a_second_are_counted_within_an_interval(
 
 
 @pytest.mark.parametrize(
+    ("objects", "part"),
+    [
+        # a page of an earlier version stays in the file
+        ([b"<</Type/Page>>", b"<</Type/Pages/Count 1>>", b"<</Type /Page /New 1>>"], "1 page"),
+        (
+            [b"<</Type/Page>>", b"<</Count 9/Kids[]/Type/Pages>>", b"<</Type/ObjStm>> packed"],
+            "9 pages",
+        ),
+        ([b"<</Type/Pages/Count 2>>", b"<</Count 12 /Type/Pages>>", b"<</Count 40>>"], "12 pages"),
+        ([b"<</Type/Page>>", b"<</Type/ObjStm>> packed"], ""),
+    ],
+)
+def test_the_pages_of_a_pdf_are_those_of_its_tree(objects: list[bytes], part: str) -> None:
+    """Two versions of one page were two pages, and one page beside eight compressed ones was one."""
+    data = b"%PDF-1.7\n" + b"\n".join(b"1 0 obj " + text + b" endobj" for text in objects)
+    counted = bk.count_request(document("claude-haiku-4-5", b64encode(data).decode()))
+    assert [row.part for row in counted.ledger if row.kind == "media"] == [part] * bool(part)
+    assert (counted.interval[1] is None) is (part == "")
+
+
+@pytest.mark.parametrize(
     "body",
     [
         document("claude-haiku-4-5", b64encode(b"%PDF-1.7 compressed").decode()),

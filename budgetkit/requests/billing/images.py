@@ -302,6 +302,8 @@ _BYTES = (
     "input_audio.data"
 )
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_PAGE_TREE = re.compile(rb"/Type\s*/Pages(?![a-zA-Z])")
+_PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -336,6 +338,19 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
             yield MediaCost(kind, Charge("media", named, fixed=usual, message=index), least, most)
 
 
+def _pages(data: bytes) -> int:
+    """Return how many pages a PDF has; 0 where it does not say so in the open.
+
+    The count of its tree of pages goes before the pages seen: those of an earlier version stay in the file, and others
+    may be compressed.
+    """
+    trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
+    counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]
+    if counts or b"/ObjStm" in data:
+        return max(counts, default=0)
+    return len(_PAGE.findall(data))
+
+
 def _media_length(encoded: object) -> tuple[str, float]:
     """Return the billing unit of encoded media, and their length in it.
 
@@ -352,7 +367,7 @@ def _media_length(encoded: object) -> tuple[str, float]:
     else:
         return "", 0
     if data.startswith(b"%PDF"):
-        return "page", len(_PAGE.findall(data))
+        return "page", _pages(data)
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         at = data.find(b"fmt ") + 16  # after its size, format, channels and samples a second
         rate = int.from_bytes(data[at : at + 4], "little")
