@@ -259,6 +259,32 @@ def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> N
     assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]
 
 
+def test_a_cost_that_nobody_knows_is_not_zero(home: Path, capsys: Captured) -> None:
+    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    path.write_text(path.read_text().replace("claude-sonnet-4-5", "nobodys-model"))
+    assert run(["sessions"]) == run(["sessions", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "3 misses" in shown and "$" not in shown
+    assert run(["sessions", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["missed_cost"] is None
+
+
+def test_the_cost_of_sub_agents_is_in_the_list_and_told_beside_a_replay(
+    home: Path, capsys: Captured
+) -> None:
+    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
+    agent.parent.mkdir(parents=True)
+    side = '"isSidechain": true, "agentId": "a1"'
+    agent.write_text(path.read_text().replace('"isSidechain": false', side))
+    assert run(["sessions"]) == 0
+    assert "$12.48" in capsys.readouterr().out
+    assert run(["sessions", "1", "--what-if", "threshold"]) == 0
+    shown = capsys.readouterr().out
+    assert "As recorded it cost $6.24" in shown
+    assert "Not replayed and not in these costs: 1 sub-agent for $6.24." in shown
+
+
 def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,11 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
 
     if session.agents:
         agent_requests = sum(len(agent.usage) for agent in session.agents)
-        cost = dollars(sum(float(agent.cost.sum()) for agent in session.agents))
+        cost = _cost_of(session.agents)
         made = (
             f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
         )
-        show_lines([f"Its {made} for {cost or 'an unknown price'}; --tools lists them."])
+        show_lines([f"Its {made} for {cost}; --tools lists them."])
     if session.unpriced:
         show_lines([session.unpriced])
     largest = largest_of(filled)
@@ -73,7 +74,9 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
         show_lines([session.gap_sentence])
 
     by_cause = missed.groupby("cause").agg(
-        misses=("missed", "size"), tokens=("paid", "sum"), cost=("cost", "sum")
+        misses=("missed", "size"),
+        tokens=("paid", "sum"),
+        cost=("cost", lambda costs: costs.sum(skipna=False)),  # a price that nobody knows is not 0
     )
     if len(by_cause):
         headings = {"tokens": "tokens paid anew"}
@@ -129,12 +132,14 @@ def settings(
     """Show what one session, or several, would have cost with other values of a setting."""
     name = "model"
     values: Any = [setting]
+    sessions = [source] if isinstance(source, Session) else source
     if setting in ("threshold", "keep", "cache_life"):
         name = setting
-        values = usual_values([source] if isinstance(source, Session) else source, setting)
+        values = usual_values(sessions, setting)
     table = what_if(source, window=window, **{name: values})
     if as_json:
-        return show_json(table.to_dict("records"))
+        show_json(table.to_dict("records"))
+        return
     shown = table[["compactions", "used_later", "overflows"]].copy()
     shown.insert(0, "value", table["value"].map(value_text))
     shown.insert(1, "dollars", [*map(cost_text, table["low"], table["high"])])
@@ -144,7 +149,15 @@ def settings(
         "overflows": "over window",
     }
     _show_frame("What would another setting have cost?", shown, headings)
-    return show_lines(sentences_of(table))
+    show_lines(sentences_of(table))
+    if agents := [agent for session in sessions for agent in session.agents]:
+        number = many(len(agents), "sub-agent")
+        show_lines([f"Not replayed and not in these costs: {number} for {_cost_of(agents)}."])
+
+
+def _cost_of(agents: Iterable[Session]) -> str:
+    cost = sum(float(agent.cost.sum()) for agent in agents)
+    return dollars(cost) or "an unknown price"
 
 
 def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:

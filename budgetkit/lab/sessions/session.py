@@ -440,7 +440,7 @@ class Session:
             "steps_cost": float(self.steps_cost.sum()),
             "misses": len(missed),
             "missed": int(missed["missed"].sum()),
-            "missed_cost": float(missed["cost"].sum()),
+            "missed_cost": float(missed["cost"].sum(skipna=False)),
             "unexplained": float(strange / missed["missed"].sum()) if len(missed) else 0.0,
             "compactions": len(self.trace.fields.get("compactions") or ()),
         }

@@ -238,16 +238,10 @@ def role_names() -> Mapping[str, str]:
     return {name: role for role, others in format_table("roles").items() for name in others}
 
 
-@cache
-def record_rows() -> tuple[Format, ...]:
-    """List the rows that describe a message."""
-    return tuple(row for row in formats() if row.of)
-
-
 @lru_cache(maxsize=1024)
-def record_rows_with(keys: frozenset[str]) -> tuple[Format, ...]:
-    """List the rows that a message with these keys may meet."""
-    return tuple(row for row in record_rows() if _first_keys(row.of) <= keys)
+def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
+    """List the rows that may describe a message with these keys."""
+    return tuple(row for row in formats() if row.of and _first_keys(row.of) <= keys)
 
 
 def row_of(value: Raw) -> Format | None:

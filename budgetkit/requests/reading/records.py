@@ -15,7 +15,6 @@ from budgetkit.requests.reading.formats import (
     format_table,
     holds,
     record_rows,
-    record_rows_with,
     role_names,
     unpacked,
     usage_of,
@@ -232,7 +231,7 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
         return None
     if last is not None and last.said and not last.of:
         return last
-    rows = record_rows_with(frozenset(raw)) if type(raw) is dict else record_rows()
+    rows = record_rows(frozenset(raw))
     if last is not None and last.of:
         rows = (last, *rows)
     row = next((row for row in rows if holds(raw, row.of)), None)
