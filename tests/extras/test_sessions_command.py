@@ -79,7 +79,7 @@ def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: 
     assert run(["sessions", "1", "--tools"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "Definitions of tools that the log does not hold are not in it; nor is that the agent would have"
+        "Definitions of tools that the log does not hold are not in it, and neither is a change in what the agent does"
         in shown
     )
 

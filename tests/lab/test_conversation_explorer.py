@@ -399,7 +399,7 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     explorer.set(model="claude-opus-4-5")
     assert explorer.config["cache"] == "anthropic-4096"
     explorer.set(model="command-a-03-2025")
-    assert "No prompt cache is known for Cohere: an ideal one" in said(explorer)
+    assert "No prompt cache is known for Cohere, so an ideal one" in said(explorer)
 
 
 def test_a_cache_that_has_run_out_is_said_so() -> None:

@@ -270,13 +270,13 @@ def test_the_numbers_in_the_first_notebook_are_those_of_the_kit() -> None:
     budget = bk.presets.chat(8_192)
     chat = bk.load_trace("mixed-language")
     cheap, exact = (
-        chat.items(19, bk.counter(name), budget.roles) for name in ("chars/4", "gpt-4o")
+        chat.items(19, bk.counter(name), budget.roles) for name in ("chars/4", "gpt-5.4")
     )
     filled = bk.figures.overrun.table(bk.fit(budget, cheap), exact)
-    turns = bk.figures.turns.table(budget, chat.demand("gpt-4o", roles=budget.roles))
+    turns = bk.figures.turns.table(budget, chat.demand("gpt-5.4", roles=budget.roles))
     numbers = [budget.usable, budget.shared_pool, *filled[["counted", "actual"]].sum()]
     numbers += [turns["demand"].iloc[-1], turns.query("cut > 0")["turn"].min()]
-    assert numbers == [6_964, 1_640, 1_608, 2_600, 6_369, 11]
+    assert numbers == [6_964, 1_640, 1_608, 2_628, 6_437, 11]
     text = FIRST.read_text(encoding="utf-8")
     assert all(re.search(rf"\b{number:,}\b", text) for number in numbers)
 

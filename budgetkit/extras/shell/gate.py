@@ -290,7 +290,7 @@ def check(
         check_tools(tools)
     toolset = read_tools(tools)
     if tools is not None and not toolset.listed:
-        raise ValueError("tools is empty. Pass tool schemas, or leave tools out.")
+        raise ValueError("No tools. Pass tool schemas, or leave tools out.")
     tools = _check_names(toolset)
     lines = replace(budget, deficit="signed")
     prompt_sizes, schemas = _fixed_sizes(lines, texts, tools, count, framing)
@@ -331,7 +331,7 @@ def check(
             ).kept
             lost += [*pruned.dropped_messages, 0]
     if traces is not None and not cut:
-        raise ValueError("traces is empty. Pass at least one, or leave traces out.")
+        raise ValueError("No conversations. Pass at least one, or leave traces out.")
     largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
@@ -372,7 +372,7 @@ def _texts(prompts: Any) -> dict[str, str]:
     if not isinstance(prompts, Mapping):
         raise TypeError(wrong_type("prompts", prompts, "a mapping from section to text"))
     if not prompts:
-        raise ValueError("prompts is empty. Pass at least one, or leave prompts out.")
+        raise ValueError("No prompts. Pass at least one, or leave prompts out.")
     texts = {}
     for section, prompt in prompts.items():
         where = f"prompt of section {brief(section)}"

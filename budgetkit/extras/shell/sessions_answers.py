@@ -207,7 +207,7 @@ def held(session: Session, with_text: bool, as_json: bool) -> None:
         _show_frame(titles[by], table[columns].head(KINDS), headings)
     paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
     lacking = "Definitions of tools that the log does not hold are not in it"
-    sentences = [f"{paid} {lacking}; nor does it know that the agent would have acted differently."]
+    sentences = [f"{paid} {lacking}, and neither is a change in what the agent does."]
     if on_demand["tools"]:
         sentences.append(
             f"Loading the definitions of its {on_demand['tools']:,} tools ({on_demand['tokens']:,} tokens) on demand "

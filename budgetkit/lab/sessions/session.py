@@ -85,7 +85,7 @@ class Session:
     Raises
     ------
     ValueError
-        If the conversation tells no usage.
+        If the conversation has no usage.
 
     Examples
     --------

@@ -82,7 +82,9 @@ class ReadsFold(Content):
         """Return the parts of the panel: misses, causes and cost."""
         session = stage.results.run.session
         if session is None:
-            missing = "This conversation tells no usage. Open a recorded session, such as made-up-session."
+            missing = (
+                "This conversation has no usage. Open a recorded session, such as made-up-session."
+            )
             return [text(missing)]
         drawn = figure_part(
             "cache",
