@@ -438,7 +438,7 @@ def test_a_plain_chat_with_results_before_their_call(tmp_path: Path) -> None:
     ):
         (trace,) = load(tmp_path, written, name)
         assert [message.role for message in trace.messages] == roles
-    assert [message.role for message in bk.Trace("mine", tuple(rows)).messages] == roles  # type: ignore[arg-type]
+    assert [message.role for message in bk.Trace("mine", tuple(rows)).messages] == roles
 
     usage = [{"message_index": 2, "context_tokens": 9}]
     marked = {"messages": rows, "usage": usage, "contexts": ["a passage"]}

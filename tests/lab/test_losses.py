@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -184,7 +185,8 @@ def test_a_window_that_is_named_ends_the_loss(
 ) -> None:
     budget = replace(budget, deficit="signed")
     for content, planned in ((demand, bk.allocate), (items, bk.fit)):
-        plan = planned(budget, content)
+        plan_of: Callable[[bk.Budget, object], bk.Plan] = planned  # type: ignore[assignment]
+        plan = plan_of(budget, content)
         for loss in plan.losses:
             section = loss.allocation.section
             told = f"{section} loses {loss.tokens:,} "
@@ -192,5 +194,5 @@ def test_a_window_that_is_named_ends_the_loss(
                 named = re.search(r"window larger by ([\d,]+)", warning)
                 if named and warning.startswith(told):
                     window = budget.window + int(named[1].replace(",", ""))
-                    larger = planned(budget.assign(window=window), content)
+                    larger = plan_of(budget.assign(window=window), content)
                     assert larger[section].granted >= plan[section].granted + loss.tokens

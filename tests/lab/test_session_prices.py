@@ -103,7 +103,7 @@ def test_a_tier_that_only_the_request_names_is_read(
     asked: dict[str, str], answered: dict[str, str], factor: float, unpriced: str
 ) -> None:
     """What was asked for counts where neither the answer nor its usage names what was served."""
-    body = {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}
+    body: dict[str, object] = {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}
     answer: dict[str, object] = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
     answer["usage"] = {"prompt_tokens": 1000, "completion_tokens": 10}
 
@@ -128,8 +128,11 @@ def test_a_tier_that_only_the_request_names_is_read(
 def test_a_speed_or_region_that_only_the_request_names_is_read(
     asked: dict[str, str], counted: dict[str, str], factor: float
 ) -> None:
-    body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "hi"}]}
-    usage = {"input_tokens": 1000, "output_tokens": 10}
+    body: dict[str, object] = {
+        "model": "claude-opus-4-8",
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+    usage: dict[str, object] = {"input_tokens": 1000, "output_tokens": 10}
 
     def told(request: dict[str, object], usage: dict[str, object]) -> float:
         content = [{"type": "text", "text": "ok"}]
