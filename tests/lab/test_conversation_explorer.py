@@ -794,9 +794,9 @@ def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
         explorer = ConversationExplorer(traces, window=4_000, prices=PRICED)
         notes.append(explorer.view.figure_fan["note"])
     assert "and from how others of its file went on" in notes[0]
-    assert "about a third less" in notes[0]
+    assert "about a third smaller" in notes[0]
     assert "others" not in notes[1]
-    assert "hardly nearer" in notes[1]
+    assert "hardly smaller errors" in notes[1]
 
 
 # --- a recorded session's own compactions are not the policy's ------------------------------------------------------
