@@ -140,9 +140,10 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         order = call_order(values)
         read_messages = [read_messages[place] for place in order]
         places = [places[place] for place in order]
+        moved = {place: new for new, place in enumerate(order)}
         if isinstance(fields.get("usage"), list):
-            fields["usage"] = [_moved(row, "message_index", order) for row in fields["usage"]]
-        meta = _moved(meta, "contexts_apply_to_message", order)
+            fields["usage"] = [_moved(row, "message_index", moved) for row in fields["usage"]]
+        meta = _moved(meta, "contexts_apply_to_message", moved)
         _refuse_orphan(read_messages, places)
     messages = tuple(read_messages)
     notes = _unknown_usage(value.get("usage"))
@@ -250,12 +251,12 @@ def _refuse_orphan(messages: Sequence[Message], places: Sequence[str]) -> None:
     )
 
 
-def _moved(row: Any, name: str, order: list[int]) -> Any:
+def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
     """Return a record whose place of a message follows the message to its new place."""
     place = row.get(name) if isinstance(row, Mapping) else None
-    if type(place) is not int or place not in order:
+    if type(place) is not int:
         return row
-    return {**row, name: order.index(place)}
+    return {**row, name: places.get(place, place)}
 
 
 def _contexts(
