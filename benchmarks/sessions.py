@@ -25,7 +25,7 @@ import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
 from budgetkit.lab.sessions.causes import LEAST_MISS, expected
 from budgetkit.lab.sessions.comparing import READS, RECORDED, input_cost
-from budgetkit.lab.sessions.setup import UNLIMITED, setup_of
+from budgetkit.lab.sessions.setup import UNLIMITED, replay_setup
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")
@@ -322,7 +322,7 @@ def masking(sessions: list[tuple[str, bk.Session]]) -> list[str]:
     tables = []
     for _, session in sessions:
         sent = int(bk.compare(session, [])["sent"].max())
-        setup = setup_of(session)
+        setup = replay_setup(session)
         base = setup.replayed(bk.policies.OldestFirst(), UNLIMITED)
         masked = setup.replayed(rule)
         scale = sent / max(1, int(base.sent.sum()))

@@ -29,7 +29,7 @@ __all__ = [
     "FEWEST_FOR_A_GAIN",
     "is_controlled",
     "lacking",
-    "misses",
+    "allowed_misses",
     "needed",
     "range_of",
     "typical",
@@ -124,7 +124,7 @@ def range_of(units: int, risk: float, kind: str) -> str:
     return f"where {100 - 200 * risk:g} % of the next lie, by {units:,} {kind}"
 
 
-def misses(units: int, risk: float) -> int:
+def allowed_misses(units: int, risk: float) -> int:
     """Return the number of units that may miss a bound.
 
     Parameters
@@ -141,7 +141,7 @@ def misses(units: int, risk: float) -> int:
 
     Examples
     --------
-    >>> misses(19, 0.05), misses(39, 0.05), misses(8, 0.05)
+    >>> allowed_misses(19, 0.05), allowed_misses(39, 0.05), allowed_misses(8, 0.05)
     (0, 1, -1)
     """
     return floor((units + 1) * _checked(risk)) - 1
@@ -167,7 +167,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     >>> upper(range(1, 20), 0.05), upper(range(1, 19), 0.05)
     (19, None)
     """
-    above = misses(len(numbers), risk)
+    above = allowed_misses(len(numbers), risk)
     if above < 0:
         return None
     return sorted(numbers)[-1 - above]

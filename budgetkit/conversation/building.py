@@ -26,7 +26,7 @@ from budgetkit.conversation.reading import (
     listings_of,
     plan_with_listings,
     provider_form,
-    read,
+    read_values,
 )
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
 from budgetkit.counters import Count
@@ -394,7 +394,7 @@ def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]
     """
     for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
         if is_foreign:
-            yield from map(Piece, read(group))
+            yield from map(Piece, read_values(group))
         else:
             yield from (
                 piece_of(value, default_role, where) for value in group if value is not None

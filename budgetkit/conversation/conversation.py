@@ -35,7 +35,7 @@ from typing import Any, get_args
 from budgetkit.budget import brief, check_choice, one_line
 from budgetkit.budget.errors import unknown_name
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
-from budgetkit.conversation.reading import check_sendable, read
+from budgetkit.conversation.reading import check_sendable, read_values
 from budgetkit.conversation.running_tally import (
     Request,
     RunningTally,
@@ -212,7 +212,7 @@ class Conversation:
         while True:
             before = self._pairing
             pairing = deepcopy(before)
-            new_messages = read(messages, pairing)
+            new_messages = read_values(messages, pairing)
             self._check_roles(new_messages)
             check_sendable(new_messages)
             with self._lock:

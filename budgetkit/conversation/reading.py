@@ -24,7 +24,7 @@ from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.records import Pairing
 from budgetkit.trace import json_value, messages_in, messages_of
-from budgetkit.trace.importers.documents import plain_value
+from budgetkit.trace.importers.documents import as_plain
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
@@ -34,12 +34,12 @@ _TEXTS = {"role", "content", "name", "tool_call_id"}
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
-def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
+def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
     """Read messages and lists of messages in any known form.
 
     Examples
     --------
-    >>> read([{"role": "user", "content": "Hello world"}, [{"type": "ai", "content": "Hello."}]])[1].role
+    >>> read_values([{"role": "user", "content": "Hello world"}, [{"type": "ai", "content": "Hello."}]])[1].role
     'assistant'
     """
     pairing = Pairing() if pairing is None else pairing
@@ -146,7 +146,7 @@ def _provider_records(value: Any) -> list[Any]:
     if not is_message:
         return []
     try:
-        record = plain_value(_dumped(value))
+        record = as_plain(_dumped(value))
     except (TypeError, ValueError):
         return []
     if not isinstance(record, dict):
@@ -252,7 +252,7 @@ def memory_tokens(
     facts = look_up(model)
     count = counter(facts, unknown=DEFAULT_ENCODING)
     budget = memory_engine(facts)
-    messages_tokens = FRAMINGS["memory-engine"].request(read([messages]), count)
+    messages_tokens = FRAMINGS["memory-engine"].request(read_values([messages]), count)
     directive_tokens = count(directive)
     plan = allocate(budget, {"messages": messages_tokens, "directive": directive_tokens})
     return MemoryTokens(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, get_args
 from budgetkit.budget.allocation import check_choice
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
-from budgetkit.conversation.reading import check_sendable, is_plain, read
+from budgetkit.conversation.reading import check_sendable, is_plain, read_values
 from budgetkit.conversation.running_tally import Removal, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.counters import Count
@@ -285,7 +285,7 @@ class Trimmed(list[Data]):
         """Messages that were dropped or shortened, in their original form and order."""
         left = []
         waiting = [dict(raw) for raw in self._after]
-        messages = read([self._before])
+        messages = read_values([self._before])
         unanswered = {*unpaired(messages)}
         # From the end, since the newest of equal messages are those that stay.
         for place, message in reversed([*enumerate(messages)]):
@@ -307,7 +307,7 @@ class Trimmed(list[Data]):
         notes = [*self._notes]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
-        newest_message = read([self._before])[-1:]
+        newest_message = read_values([self._before])[-1:]
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
@@ -390,7 +390,7 @@ def trim(
     [{'role': 'user', 'content': 'five'}]
     """
     most = budget if type(budget) is int else None
-    setup = setup_of(budget_of(budget), counter, framing, model, window)
+    setup = setup_of(trim_budget(budget), counter, framing, model, window)
     count = setup.counter
     framing = setup.framing
     policy = setup.policy if policy is None else policy
@@ -410,7 +410,7 @@ def trim(
         if isinstance(conversation, list | tuple):
             suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is None:
-            conversation = read([conversation])
+            conversation = read_values([conversation])
             # What is a part of a record leaves with it, and what nobody can count is named: by the engine.
             if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
@@ -436,7 +436,7 @@ def trim(
         return talk._request_in_chat(), talk._engine
 
     # Else the engine cuts inside; where that is not enough, only what is required stays.
-    conversation = read([conversation])
+    conversation = read_values([conversation])
     request, engine = next_request(conversation)
     if request.over:
         questions = [place for place, message in enumerate(conversation) if message.role == "user"]
@@ -462,7 +462,7 @@ def trim(
     return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings])
 
 
-def budget_of(budget: int | AnyBudget) -> AnyBudget:
+def trim_budget(budget: int | AnyBudget) -> AnyBudget:
     """Return a budget; a number of tokens becomes a budget for trimming."""
     if isinstance(budget, int):
         return trimmed(budget)

@@ -32,7 +32,7 @@ from budgetkit.trace.jsonl import (
     Progress,
     XzStream,
     buffered,
-    measure,
+    stream_size,
 )
 from budgetkit.trace.tables import Columns, TableReader, kind_of_table
 from budgetkit.trace.transcripts import read_transcript
@@ -117,7 +117,7 @@ class Opener:
             yield from inner.members(stream, name)
             return
         with _explained(name):
-            measure(unpack(stream, name), outflow)
+            stream_size(unpack(stream, name), outflow)
         stream.seek(start)
         unpacked = buffered(unpack(stream, name))
         yield from _guarded_parts(inner.parts(unpacked, name.removesuffix(".gz")), name)
@@ -162,7 +162,7 @@ class Opener:
         try:
             for member in chosen:
                 with _explained(name):
-                    measure(_open_member(archive, member, name), self.outflow)
+                    stream_size(_open_member(archive, member, name), self.outflow)
             for member in chosen:
                 unpacked = buffered(_open_member(archive, member, name))
                 inside = self.parts(unpacked, f"{name}/{member.filename}")

@@ -339,7 +339,7 @@ class Outflow:
         )
 
 
-def measure(stream: Any, outflow: Outflow) -> None:
+def stream_size(stream: Any, outflow: Outflow) -> None:
     """Read an unpacked stream to its end, and count it.
 
     Afterwards it is opened anew.

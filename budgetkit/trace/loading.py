@@ -42,7 +42,7 @@ from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings
 from budgetkit.trace.importers.agents import stored_session
-from budgetkit.trace.importers.documents import converted, converted_lines, plain_value
+from budgetkit.trace.importers.documents import as_plain, converted, converted_lines
 from budgetkit.trace.jsonl import (
     BrokenLine,
     Numbered,
@@ -51,7 +51,7 @@ from budgetkit.trace.jsonl import (
     broken_lines,
     unbroken,
 )
-from budgetkit.trace.opening import located, made_trace
+from budgetkit.trace.opening import made_trace, place_name
 from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
@@ -135,7 +135,7 @@ class Loader:
             elif hasattr(source, "to_dict") and hasattr(source, "columns"):
                 yield _FRAME, TableReader(_FRAME, self.columns).frame(source)
             else:
-                yield _VALUE, iter([(1, plain_value(source))])
+                yield _VALUE, iter([(1, as_plain(source))])
             return
         stored = stored_session(source)
         if stored is not None:
@@ -203,7 +203,7 @@ class Loader:
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
         native: list[Any] | None
-        with located(where):
+        with place_name(where):
             native = _converted(value)
         if native is None:
             native = _by_plugin(value, where)
@@ -276,7 +276,7 @@ def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]
     records = [*numbered]
     broken = [line for line, value in records if isinstance(value, BrokenLine)]
     lines = [value for _, value in records if not isinstance(value, BrokenLine)]
-    with located(where):
+    with place_name(where):
         conversations = converted_lines(lines, row)
     if broken:
         conversations[0] = with_warnings(conversations[0], broken_lines(broken))

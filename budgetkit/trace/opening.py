@@ -153,7 +153,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         fields = with_warnings(fields, *notes)
     tools: list[Raw] = []
     # A body has both while it moves from the older form to the newer one.
-    with located(where):
+    with place_name(where):
         for name in ("tools", "functions"):
             tools += read_tools(unpacked(value.get(name)) or None).listed
     trace = Trace(
@@ -209,7 +209,7 @@ def _unknown_usage(usage: Any) -> list[str]:
 
 
 def _message(value: Any, where: str) -> Message:
-    with located(where):
+    with place_name(where):
         message = Message(value)
         # Sections are named by roles, and frames by sections.
         check_whole("role of a message", message.role)
@@ -218,7 +218,7 @@ def _message(value: Any, where: str) -> Message:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def place_name(where: str) -> Iterator[None]:
     """Name the place of a value in the errors about it."""
     try:
         yield
@@ -274,7 +274,7 @@ def _contexts(
             raise ValueError(
                 f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
             )
-        with located(where):
+        with place_name(where):
             contexts[index] += tuple(map(Passage.of, passages))
     return {index: inside for index, inside in contexts.items() if inside}
 

@@ -11,7 +11,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.budget.html import Markup, element, joined, notebook_div, xml_element
-from budgetkit.lab.explorers.report import picture
+from budgetkit.lab.explorers.report import report_html
 
 PACKAGE = Path(bk.__file__).parent
 OUTLET = PACKAGE / "budget" / "html.py"
@@ -103,7 +103,7 @@ def test_the_picture_without_a_kernel_keeps_tex_out() -> None:
         "source": EVIL,
         "bar": {"segments": segments},
     }
-    drawn = picture(state, EVIL)
+    drawn = report_html(state, EVIL)
     assert drawn.startswith('<div class="tex2jax_ignore mathjax_ignore bk-still"')
     assert "$" not in drawn
     assert "<script" not in drawn

@@ -16,7 +16,7 @@ import yaml
 
 import budgetkit as bk
 from budgetkit.budget import Allocation, Budget, Reserve
-from budgetkit.extras.shell.checking import github, grown, growth, junit, save
+from budgetkit.extras.shell.checking import github, grown, growth, junit, save_baseline
 from budgetkit.extras.shell.gate import CheckResult, check
 from budgetkit.extras.shell.inputs import tools_in
 from budgetkit.extras.shell.program import run
@@ -204,7 +204,7 @@ def test_what_holds_no_tools_is_refused(data: Any) -> None:
 
 def test_growth_since_a_baseline_is_told_in_tokens(tmp_path: Path) -> None:
     path = str(tmp_path / "main.json")
-    save(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP)))
+    save_baseline(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP)))
     now = gate(prompts={"system": "be " * 6}, tools=tools_in({"tools": [PING, PING]}))
     changes = growth(path, now)
     before = gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))

@@ -17,12 +17,12 @@ import budgetkit as bk
 from budgetkit import figures
 from budgetkit.counters import Counter, ExactCounter
 from budgetkit.lab.accuracy.corpora import Corpus, Document, opening
-from budgetkit.lab.accuracy.corpora.opening import read
+from budgetkit.lab.accuracy.corpora.opening import read_texts
 from budgetkit.lab.accuracy.corpora.reading import rows_in
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.accuracy.charts import speeds
 from budgetkit.lab.explorers.accuracy.notices import _often
-from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
+from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, token_pieces, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
 from tests.lab.panel import labels, put, shown
@@ -588,7 +588,7 @@ def test_a_character_of_several_tokens_stands_once_with_a_mark_for_each_further_
 def test_tokens_joined_are_the_text_and_as_many_as_are_counted(text: str, encoding: str) -> None:
     """Lone surrogates cannot be in UTF-8; tiktoken mends them, and so they are not drawn here."""
     exact = ExactCounter(encoding)
-    found = tokens_of(text, exact)
+    found = token_pieces(text, exact)
     assert "".join(token.text for token in found) == text
     assert len(found) == exact(text)
     assert [token for _, _, line in lines(found) for _, token in line] == found
@@ -631,11 +631,14 @@ def test_a_folder_a_file_and_a_glob(explorer: AccuracyExplorer, tmp_path: Path) 
 def test_a_table_gives_a_document_a_row_and_conversations_one_a_message(tmp_path: Path) -> None:
     table = tmp_path / "talks.csv"
     table.write_text("speaker,said\nAnn,Good morning to all of you\nBob,Good morning Ann\n")
-    assert read(str(table)).texts == ["Good morning to all of you", "Good morning Ann"]
+    assert read_texts(str(table)).texts == ["Good morning to all of you", "Good morning Ann"]
     talk = tmp_path / "talk.jsonl"
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     talk.write_text(json.dumps({"messages": messages}) + "\n")
-    assert [(d.kind, d.text) for d in read(str(talk))] == [("user", "Hello"), ("assistant", "Hi")]
+    assert [(d.kind, d.text) for d in read_texts(str(talk))] == [
+        ("user", "Hello"),
+        ("assistant", "Hi"),
+    ]
 
 
 def test_a_table_is_known_by_its_first_lines_in_any_encoding(
@@ -644,7 +647,7 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(
     """The table is decoded once, by its reader; to see what it holds only its beginning is."""
     table = tmp_path / "talks.tsv"
     table.write_text("speaker\tsaid\n" + "Ann\tGood morning\n" * 100, "utf-16")
-    assert read(str(table)).texts == ["Good morning"] * 100
+    assert read_texts(str(table)).texts == ["Good morning"] * 100
     seen: list[str] = []
 
     def watched(text: str, suffix: str) -> Iterator[object]:
@@ -652,7 +655,7 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(
         return rows_in(text, suffix)
 
     monkeypatch.setattr(opening, "rows_in", watched)
-    read(str(table))
+    read_texts(str(table))
     assert [len(text.splitlines()) for text in seen] == [20]
 
 

@@ -11,7 +11,7 @@ import budgetkit as bk
 from budgetkit.counters import vocabularies
 from budgetkit.lab.accuracy.corpora import shipped
 from budgetkit.lab.accuracy.kinds import by_kind
-from budgetkit.lab.app.headline import CLASSES, kinds_of
+from budgetkit.lab.app.headline import CLASSES, kind_documents
 from budgetkit.lab.app.strip import Room
 from budgetkit.message import Message
 from tests.lab.panel import shown
@@ -133,7 +133,7 @@ def test_what_a_tool_is_called_with_is_code() -> None:
     trace = bk.Trace(
         "toy", (Message({"role": "assistant", "content": "Let me look.", "tool_calls": [call]}),)
     )
-    assert [(each.kind, each.text) for each in kinds_of(trace)] == [
+    assert [(each.kind, each.text) for each in kind_documents(trace)] == [
         ("prose", "Let me look."),
         ("code", '{"what": "a parcel"}'),
     ]
@@ -267,7 +267,9 @@ def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
     assert name in strip["note"]
     for row, drawn in zip(card.errors.to_dict("records"), strip["rows"], strict=True):
         texts = [
-            text for text in kinds_of(bk.load_trace("mixed-language")) if text.kind == row["kind"]
+            text
+            for text in kind_documents(bk.load_trace("mixed-language"))
+            if text.kind == row["kind"]
         ]
         if row["where"] == "conversation":
             assert row["estimate"] == sum(max(1, len(text.text) // 4) for text in texts)

@@ -18,8 +18,8 @@ from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.conversation.settings import CHOICES, SAYS
-from budgetkit.lab.explorers.panel import decimal, whole_number
-from budgetkit.lab.explorers.report import picture
+from budgetkit.lab.explorers.panel import decimal, typed_number
+from budgetkit.lab.explorers.report import report_html
 from budgetkit.lab.explorers.view import ONE_MOVE
 from budgetkit.models import DEFAULT_MODEL
 from tests.lab.panel import labels, put, shown, typed
@@ -53,7 +53,7 @@ def status(explorer: Any) -> dict[str, Any]:
     ],
 )
 def test_a_number_is_read_as_it_was_meant(text: str, tokens: int) -> None:
-    assert whole_number(text, whole=8_192) == tokens
+    assert typed_number(text, whole=8_192) == tokens
 
 
 @pytest.mark.parametrize(
@@ -61,22 +61,22 @@ def test_a_number_is_read_as_it_was_meant(text: str, tokens: int) -> None:
 )
 def test_what_could_be_another_number_or_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no number|not a whole number"):
-        whole_number(text)
+        typed_number(text)
 
 
 @given(st.integers(0, 10**9))
 def test_whatever_a_box_shows_it_can_read(number: int) -> None:
     assert (
-        whole_number(f"{number:,}")
-        == whole_number(f"{number:_}")
-        == whole_number(str(number))
+        typed_number(f"{number:,}")
+        == typed_number(f"{number:_}")
+        == typed_number(str(number))
         == number
     )
 
 
 def test_a_percentage_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="is a percentage, and this field takes tokens only"):
-        whole_number("50%")
+        typed_number("50%")
     assert decimal("0.1 %") == (Decimal("0.1"), True)
 
 
@@ -382,7 +382,7 @@ def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(
 
 def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_says() -> None:
     explorer = BudgetExplorer("chat", "support-chat", window=8_192)
-    drawn = picture(explorer.view.state, repr(explorer))
+    drawn = report_html(explorer.view.state, repr(explorer))
     assert len(drawn) < 6_000
     for said in (
         explorer.status,
@@ -398,7 +398,7 @@ def test_a_saved_notebook_takes_up_its_settings_where_the_cell_is_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stored(explorer: Any) -> str:
-        return picture(explorer.view.state, repr(explorer), explorer._kept)
+        return report_html(explorer.view.state, repr(explorer), explorer._kept)
 
     def rerun(explorer: Any, cell: str) -> Any:
         shell = SimpleNamespace(get_parent=lambda: {"metadata": {"cellId": cell}})
@@ -436,7 +436,7 @@ def test_a_saved_notebook_takes_up_its_settings_where_the_cell_is_as_it_was(
 
 def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
     budget = bk.Budget(1_000, [], [bk.Allocation("<img src=x onerror=alert(1)>", 100)])
-    assert "<img" not in picture(BudgetExplorer(budget).view.state, "<b>")
+    assert "<img" not in report_html(BudgetExplorer(budget).view.state, "<b>")
 
 
 # --- models by the names that people type ---------------------------------------------------------

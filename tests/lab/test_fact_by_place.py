@@ -24,7 +24,7 @@ from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.inputs.budgets import budget_of
 from budgetkit.inputs.conversations import opening_model
-from budgetkit.lab.explorers.report import picture
+from budgetkit.lab.explorers.report import report_html
 from budgetkit.requests import framing_for, framing_of
 
 SPOKEN: list[dict[str, Any]] = [
@@ -148,7 +148,7 @@ def test_still_card_and_value_show_the_same_numbers(named: Facts, file: Path) ->
     """The picture without a kernel and the page of the budget hold the window, the usable part and the pool."""
     explorer = bk.BudgetExplorer("chat", file, **named)
     budget = explorer.budget
-    still = unescape(picture(explorer.view.state, repr(explorer)))
+    still = unescape(report_html(explorer.view.state, repr(explorer)))
     for kpi in explorer.view.state["kpis"]:
         assert shortened_markup(kpi["value"]) in still
         assert kpi["label"] in still

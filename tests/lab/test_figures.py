@@ -13,7 +13,7 @@ import budgetkit as bk
 from budgetkit import figures
 from budgetkit.budget.html import POOL, colour, ink, luminance
 from budgetkit.lab.figures.question import Question, Spec, end_labels
-from budgetkit.lab.figures.window import claims
+from budgetkit.lab.figures.window import window_claims
 
 ANCHOR = bk.Budget(
     8_192,
@@ -109,7 +109,9 @@ def test_tokens_that_a_reserve_holds_for_a_section_are_claimed_once() -> None:
     held = bk.Budget(
         1_000, [bk.Reserve("incoming", 500, serves="current")], [bk.Allocation("current")]
     )
-    found = {claim.line: claim.tokens for claim in claims(bk.allocate(held, {"current": 300}))}
+    found = {
+        claim.line: claim.tokens for claim in window_claims(bk.allocate(held, {"current": 300}))
+    }
     assert found == {"current": 300, "shared pool": 500, "incoming": 200}
 
 
@@ -399,7 +401,7 @@ def test_claims_always_sum_to_the_window(
         remainder="rest" if has_rest else None,
     )
     plan = bk.allocate(budget, {f"s{i}": demand for i, (demand, _) in enumerate(lines)})
-    found = claims(plan)
+    found = window_claims(plan)
     assert sum(claim.tokens for claim in found) == window
     assert all(claim.tokens >= 0 for claim in found if claim.line != POOL)
 

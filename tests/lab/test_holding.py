@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.sessions.holding import agents, deferral, held, holding
+from budgetkit.lab.sessions.holding import agents, deferral, holding, requests_holding
 from budgetkit.trace import Trace
 
 NEAR = 0.01
@@ -59,7 +59,7 @@ def session_of(
 
 
 def test_a_result_is_paid_once_when_it_comes_and_again_at_each_request_that_holds_it() -> None:
-    sums = held(session_of())
+    sums = requests_holding(session_of())
     results = sums[sums["tokens"] > 30_000]
     assert results["requests"].tolist() == [3, 2, 1]
     expected = [100_000 * (1 + 0.1 + 0.1), 40_000 * (1 + 0.1), 100_000 * 1]
@@ -131,7 +131,7 @@ def test_a_definition_that_waits_for_its_first_call_saves_what_it_cost_before() 
 def test_nothing_costs_more_than_was_billed(by: Any) -> None:
     session = bk.Session(bk.load_trace("made-up-session"))
     assert 0 <= holding(session, by)["saved"].sum() < session.totals()["cost"]
-    assert held(session)["cost"].sum() < session.totals()["cost"]
+    assert requests_holding(session)["cost"].sum() < session.totals()["cost"]
 
 
 def test_sub_agents_stand_apart_from_the_main_line(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_
         assert (nearer in sentence) if nearer else ("It could be" not in sentence), place
 
     # Chosen as the counter that is looked at, it is called an estimate where it is one.
-    for name in (notices.called(count), charts.named(count)):
+    for name in (notices.counter_label(count), charts.short_counter_label(count)):
         assert ("estimate" in name) == (basis == "estimate")
 
 

@@ -28,7 +28,7 @@ from budgetkit.lab.sessions.comparing import (
     comparison,
 )
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check
-from budgetkit.lab.sessions.setup import setup_of
+from budgetkit.lab.sessions.setup import replay_setup
 from budgetkit.message import Message
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
@@ -231,7 +231,7 @@ def test_a_session_that_was_compacted_early_was_held_in_the_usual_window(
         answer(1, 40, 0, 30_000, model="claude-opus-4-6"),
     ]
     session = session_of(records)
-    assert setup_of(session).budget.window == window
+    assert replay_setup(session).budget.window == window
 
 
 def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> None:
@@ -343,7 +343,7 @@ def test_what_a_miss_paid_for_is_no_more_than_its_prompt(made_up: bk.Session) ->
 @given(seed=st.integers(0, 10_000), shape=st.sampled_from(sorted(SHAPES)))
 def test_a_replay_sends_the_prompts_and_answers_that_were_billed(seed: int, shape: str) -> None:
     session = bk.Session(bk.load_trace(BytesIO(SHAPES[shape](requests(seed, 12)))))
-    setup = setup_of(session)
+    setup = replay_setup(session)
     assert setup.record is not None
     usage = session.usage.iloc[setup.record.rows]
     outcome = setup.as_held()
@@ -365,7 +365,7 @@ def test_misses_that_no_rule_causes_happen_under_every_rule() -> None:
         records += [said(number, at), answer(number, at, read, written)]
     session = session_of(records)
     assert session.misses()["cause"].tolist() == [causes.LIFE]
-    outcome = comparison(setup_of(session), ["pi"]).outcomes["pi"].least
+    outcome = comparison(replay_setup(session), ["pi"]).outcomes["pi"].least
     assert (outcome.cached[3], outcome.written[3]) == (0, outcome.sent[3])
     assert (outcome.cached[[1, 2, 4, 5]] > 49_000).all()
 

@@ -17,7 +17,7 @@ from budgetkit.lab.sessions.comparing import (
     by_price_and_window,
     comparison,
 )
-from budgetkit.lab.sessions.setup import setup_of
+from budgetkit.lab.sessions.setup import replay_setup
 from budgetkit.message import Message
 from budgetkit.trace import Trace
 from tests.lab.test_folds import fold, opened, parts, rows, tell
@@ -41,7 +41,7 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
         "what stands between two of them is a formula to plotly"
     )
     assert any("6 compactions" in note for note in notes)
-    wide = comparison(setup_of(bk.Session(bk.load_trace("made-up-session")), 1_000_000))
+    wide = comparison(replay_setup(bk.Session(bk.load_trace("made-up-session")), 1_000_000))
     lanes = bk.figures.rules_compared.spec(wide)["layout"]["annotations"]
     assert "does not act" in "".join(note["text"] for note in lanes)
     assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
@@ -171,7 +171,7 @@ def test_the_range_of_summaries_is_that_of_the_sessions_own() -> None:
     """Nobody publishes how long a summary is; a session that holds some says it itself."""
     session = bk.Session(bk.load_trace("made-up-session"))
     (length,) = session.compactions()["summary"]
-    outcomes = comparison(setup_of(session), ["gemini-cli"]).outcomes["gemini-cli"]
+    outcomes = comparison(replay_setup(session), ["gemini-cli"]).outcomes["gemini-cli"]
     assert outcomes.least is outcomes.most
     assert set(outcomes.most.kept.summary_output) == {0, length}
 

@@ -21,8 +21,8 @@ from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 from budgetkit.lab.accuracy.streaming import (
     Block,
-    answers,
     compare_stream,
+    completed_tasks,
     count_block,
     count_files,
 )
@@ -196,7 +196,7 @@ def test_tasks_are_asked_for_as_they_are_needed() -> None:
             asked.append(number)
             yield number
 
-    found = answers(str, tasks())
+    found = completed_tasks(str, tasks())
     assert [next(found) for _ in range(3)] == ["0", "1", "2"]
     assert len(asked) == 3
 

@@ -17,7 +17,7 @@ from budgetkit import accuracy, corpora, figures
 from budgetkit.lab.figures.drawing import svg
 from budgetkit.lab.figures.marks import between
 from budgetkit.lab.figures.question import layout, plain
-from budgetkit.lab.figures.scales import Scale, scale_of, ticks, written
+from budgetkit.lab.figures.scales import Scale, scale_of, tick_text, ticks
 from tests.conftest import examples
 from tests.hostile import BIDI, CLUSTERS, MARKUP, ODD
 
@@ -108,7 +108,7 @@ def test_ticks_are_round_and_written_as_the_axis_asks() -> None:
     assert [name for _, name in ticks({"tickformat": "~s", "nticks": 5}, scale)] == [
         *("0", "2k", "4k", "6k", "8k"),
     ]
-    assert [written(each, {"tickformat": ",.2~f"}) for each in (0.5, 12.0, 1234.56)] == [
+    assert [tick_text(each, {"tickformat": ",.2~f"}) for each in (0.5, 12.0, 1234.56)] == [
         "0.5",
         "12",
         "1,234.56",

@@ -7,7 +7,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import read_toml
-from budgetkit.lab.explorers.panel import meaning
+from budgetkit.lab.explorers.panel import word_meaning
 
 CHECKOUT = Path(__file__).parents[2]
 WORDS = read_toml("glossary.toml")["words"]
@@ -26,7 +26,7 @@ def test_a_key_figure_says_what_its_word_means(word: str) -> None:
     """On 0.2.0 a tip said the number again, and nobody could find out what a shared pool is."""
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     figures = {figure["label"]: figure["tip"] for figure in card.view.state["kpis"]}
-    assert meaning(word) in figures[word]
+    assert word_meaning(word) in figures[word]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_key_figure_says_what_its_word_means(word: str) -> None:
 def test_the_bar_says_what_its_words_mean(word: str, explorer: object) -> None:
     segments = explorer().view.state["bar"]["segments"]  # type: ignore[operator]
     tips = {segment["name"]: segment["tip"] for segment in segments}
-    assert tips[word].endswith(meaning(word))
+    assert tips[word].endswith(word_meaning(word))
 
 
 def test_the_table_of_errors_and_a_saved_report_say_what_in_truth_is(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ def test_the_table_of_errors_and_a_saved_report_say_what_in_truth_is(tmp_path: P
     assert tips["actual"].startswith("Actual tokens when the cheap count")
     assert all(tips[column] for column in ("error", "actual", "pool left", "that is"))
     card.save(tmp_path / "card.html")
-    assert meaning("actual") in (tmp_path / "card.html").read_text(encoding="utf-8")
+    assert word_meaning("actual") in (tmp_path / "card.html").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.running_tally import Request
-from budgetkit.conversation.trimming import budget_of, trim
+from budgetkit.conversation.trimming import trim, trim_budget
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs import AnyBudget, AnyCounter, general_policy_of
 from budgetkit.message import Message
@@ -121,7 +121,7 @@ class Keeper:
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
-            talk = Conversation(budget_of(self.budget), self.policy, self.counter, **self.more)
+            talk = Conversation(trim_budget(self.budget), self.policy, self.counter, **self.more)
         talk._engine.tally.count_schemas(tools or self.tools)
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)

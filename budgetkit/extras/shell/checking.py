@@ -102,7 +102,7 @@ def check_command(
         warn_caller(f"{checked.losing}, and no limit is set. Set one, such as --most-cut 0.1.")
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
-        save(saved_as, checked)
+        save_baseline(saved_as, checked)
     _show(checked, changes, since, "json" if as_json else form)
     return 0 if checked.passed else 1
 
@@ -138,7 +138,7 @@ def _show(checked: CheckResult, changes: dict[str, int], since: str, form: str) 
     show_lines([checked.headline])
 
 
-def save(path: str, checked: CheckResult) -> None:
+def save_baseline(path: str, checked: CheckResult) -> None:
     """Write each section's largest demand as a baseline to compare with."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     write_whole(path, (json.dumps(data, indent=2) + "\n").encode())

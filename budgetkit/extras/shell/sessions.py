@@ -190,7 +190,7 @@ def _heads(row: dict[str, Any], columns: list[str]) -> list[Any]:
 
 def _sums_shown(row: dict[str, Any]) -> list[Any]:
     share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
-    cost, missed_cost = map(dollars, (row["cost"], row["missed_cost"]))
+    cost, missed_cost = map(dollars_text, (row["cost"], row["missed_cost"]))
     return [row["requests"], cost, share, row["misses"], missed_cost, row["compactions"]]
 
 
@@ -207,10 +207,10 @@ def _path(which: str, folder: str | None) -> str:
     return str(files[int(which) - 1].path)
 
 
-def dollars(cost: Any) -> str:
+def dollars_text(cost: Any) -> str:
     """Write dollars; "" where nobody knows.
 
-    >>> dollars(1234.5), dollars(None)
+    >>> dollars_text(1234.5), dollars_text(None)
     ('$1,234.50', '')
     """
     if cost is None or cost != cost:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import many
-from budgetkit.extras.shell.sessions import dollars
+from budgetkit.extras.shell.sessions import dollars_text
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.comparing import compare
 from budgetkit.lab.sessions.holding import By, agents, deferral, holding, server_of
@@ -31,7 +31,7 @@ _COMPACTIONS = 3  # that are told one by one
 KINDS = 8  # rows of what filled a prompt
 
 
-def answer(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
+def answer_questions(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
     """Answer the three questions for one session, on one screen."""
     totals = session.totals()
     missed = session.misses()
@@ -48,7 +48,7 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
             {"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}}
         )
     title = f"{session.trace.title}: " if with_text else ""
-    cost = dollars(totals["cost"])
+    cost = dollars_text(totals["cost"])
     billed = f", {cost}" if cost else ""
     named = session.model or "a model that is not named"
     requests = many(totals["requests"], "request")
@@ -92,7 +92,7 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
     compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
         words = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
-        cost = dollars(row["miss_cost"] or None)
+        cost = dollars_text(row["miss_cost"] or None)
         if cost:
             words = f"{words}: a miss that cost {cost}"
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {words}."])
@@ -157,19 +157,19 @@ def settings(
 
 def _cost_of(agents: Iterable[Session]) -> str:
     cost = sum(float(agent.cost.sum()) for agent in agents)
-    return dollars(cost) or "an unknown price"
+    return dollars_text(cost) or "an unknown price"
 
 
 def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:
     """Print a frame; its floats are costs in US dollars."""
     shown = frame.astype(object)
     for name in frame.select_dtypes("float"):
-        shown[name] = frame[name].map(dollars)
+        shown[name] = frame[name].map(dollars_text)
     columns = [headings.get(name, name) for name in map(str, frame)]
     show_table(title, columns, shown.values.tolist())
 
 
-def held(session: Session, with_text: bool, as_json: bool) -> None:
+def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     """Show the sub-agents, tools, MCP servers and repeated files in the prompts."""
     lines = agents(session)
     on_demand = deferral(session)
@@ -211,8 +211,8 @@ def held(session: Session, with_text: bool, as_json: bool) -> None:
     if on_demand["tools"]:
         sentences.append(
             f"Loading the definitions of its {on_demand['tools']:,} tools ({on_demand['tokens']:,} tokens) on demand "
-            f"would have saved {dollars(on_demand['saved'])}, less {dollars(on_demand['search_cost'])} for the search "
-            f"tool and its {on_demand['searches']:,} calls."
+            f"would have saved {dollars_text(on_demand['saved'])}, less {dollars_text(on_demand['search_cost'])} for "
+            f"the search tool and its {on_demand['searches']:,} calls."
         )
     return show_lines(sentences)
 

@@ -15,18 +15,18 @@ from budgetkit.budget import many, one_line
 from budgetkit.budget.errors import check_html
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
-from budgetkit.extras.shell.sessions import dollars
+from budgetkit.extras.shell.sessions import dollars_text
 from budgetkit.extras.shell.sessions_answers import filled_by, largest_of
 from budgetkit.extras.shell.terminal import show_lines
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.folds import figure, listed
+from budgetkit.lab.explorers.folds import figure, table_text
 from budgetkit.lab.explorers.report import Lead, page, replay_requests
 from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions.comparing import Comparison, comparison
 from budgetkit.lab.sessions.sentences import MARKS, in_short, notices, replay_check
 from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.setup import setup_of
+from budgetkit.lab.sessions.setup import replay_setup
 
 Data = dict[str, Any]
 
@@ -45,13 +45,13 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
         figures.rules_compared.title,
         " ".join([what_if, *replay_check(compared.table), *notices(compared.table)]),
         figures.rules_compared.spec(compared),
-        listed(compared.table.drop(columns=["system", "relative"])),
+        table_text(compared.table.drop(columns=["system", "relative"])),
     )
     reads = figure(
         figures.cache_reads.title,
         f"{session.sentence} {MARKS}",
         figures.cache_reads.spec(session),
-        listed(session.requests().drop(columns=["message_index", "time"])),
+        table_text(session.requests().drop(columns=["message_index", "time"])),
     )
     return Lead(
         title=title,
@@ -67,7 +67,7 @@ def _key_figures(session: Session) -> list[Data]:
     misses, word = many(totals["misses"], "miss", "misses").split()
     numbers = [
         many(totals["requests"], "request").split(),
-        (dollars(totals["cost"]) or "no price known", "billed"),
+        (dollars_text(totals["cost"]) or "no price known", "billed"),
         (f"{share:.0%}", "of the input read from the cache"),
         (misses, f"{word} of the cache"),
         many(totals["compactions"], "compaction").split(),
@@ -75,12 +75,12 @@ def _key_figures(session: Session) -> list[Data]:
     return [{"value": value, "label": label} for value, label in numbers]
 
 
-def save(session: Session, window: int | None, output: str, with_text: bool) -> None:
+def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
-    compared = comparison(setup_of(session, window))
-    cost = dollars(session.totals()["cost"])
+    compared = comparison(replay_setup(session, window))
+    cost = dollars_text(session.totals()["cost"])
     named = session.model or "a model that is not named"
     title = f"A recorded session: {many(len(session.usage), 'request')} to {named}"
     if with_text:

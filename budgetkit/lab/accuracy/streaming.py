@@ -47,14 +47,14 @@ class Client(Protocol):
         ...
 
 
-def answers(
+def completed_tasks(
     function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
 ) -> Iterator[R]:
     """Answer tasks one after the other.
 
     Examples
     --------
-    >>> list(answers(len, iter(["one", "three"])))
+    >>> list(completed_tasks(len, iter(["one", "three"])))
     [3, 5]
     """
     if client is None:
@@ -141,7 +141,7 @@ def count_files(
     counting = partial(count_block, encoding=exact_counter.encoding, ahead=ahead)
     bar = {"unit": "B", "unit_scale": True, "desc": "counting"}
     with progress_bar(progress, total=whole, **bar) as advance:
-        for block_task, count in answers(counting, blocks, client):
+        for block_task, count in completed_tasks(counting, blocks, client):
             tokens[block_task.path] += count
             advance(block_task.stop - block_task.start)
     return pd.DataFrame(
@@ -253,7 +253,7 @@ def compare_stream(
     with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
         batches = _batches(map(document_of, documents, count_from(1)), characters)
-        for size, rows in answers(compared, batches, client):
+        for size, rows in completed_tasks(compared, batches, client):
             advance(size)
             yield rows
 

@@ -11,7 +11,7 @@ from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.app.card import DesignCard
-from budgetkit.lab.app.headline import kinds_of
+from budgetkit.lab.app.headline import kind_documents
 from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
@@ -198,7 +198,7 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
     """Return the text of the shared conversation, each document of one kind."""
     if shared.trace is None:
         return Corpus(())
-    return kinds_of(library.conversations(shared.trace)[shared.conversation])
+    return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:

@@ -12,8 +12,8 @@ import pandas as pd
 from budgetkit.budget.errors import check_html
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
-from budgetkit.lab.app.receipt import picture, receipt
-from budgetkit.lab.app.sides import pin, unpinned
+from budgetkit.lab.app.receipt import receipt, receipt_svg
+from budgetkit.lab.app.sides import pin_column, unpinned
 from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
@@ -96,7 +96,7 @@ class DesignCard(BudgetExplorer):
 
     kind: ClassVar[Kind] = replace(
         BudgetExplorer.kind,
-        commands={**BudgetExplorer.kind.commands, "pin": pin},
+        commands={**BudgetExplorer.kind.commands, "pin": pin_column},
         folds={
             SIDES: Fold(
                 "Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold"
@@ -182,7 +182,7 @@ class DesignCard(BudgetExplorer):
             setup = self.texts.get("yaml", "")
             page = receipt_page(title, answers, requests, setup)
             present = "|".join(map(str, answers["now"]))
-            return page, picture(answers["points"][present])
+            return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Handle a page message; answer a share request with two files.

@@ -35,7 +35,7 @@ LARGEST: Final = (
 )
 
 
-def kinds_of(trace: Trace) -> Corpus:
+def kind_documents(trace: Trace) -> Corpus:
     """Return a conversation's text as documents, one for each message and kind."""
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
@@ -136,7 +136,7 @@ def shipped_misjudgements(cheap: Counter, best: Counter) -> tuple[Misjudgement, 
 
 def own_misjudgements(trace: Trace, cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
     """Return the error on a conversation, for the kinds of text that it has."""
-    corpus = kinds_of(trace)
+    corpus = kind_documents(trace)
     if not corpus.documents:
         return ()
     errors = _errors(corpus, cheap, best)

@@ -120,7 +120,7 @@ def _cost(side: Side) -> Data:
     }
 
 
-def picture(answer: Data) -> str:
+def receipt_svg(answer: Data) -> str:
     """Return the answer as a picture: a file of SVG with the window, the key figures and the errors."""
     width = 860
     left = 24

@@ -24,10 +24,10 @@ from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import pool_name
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.folds import Content, button, text
+from budgetkit.lab.explorers.folds import Content, button, text_part
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
-from budgetkit.lab.figures.window import claims, takes_the_rest
+from budgetkit.lab.figures.window import takes_the_rest, window_claims
 from budgetkit.lab.replay.cost import prices
 from budgetkit.models import DEFAULT_MODEL
 
@@ -59,7 +59,7 @@ class Side:
         """The segments of the window, in percent of it."""
         plan = self.results.plan
         rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
-        lines = [claim for claim in claims(plan) if claim.tokens > 0]
+        lines = [claim for claim in window_claims(plan) if claim.tokens > 0]
         whole = max(1, sum(claim.tokens for claim in lines))
         segments = []
         for claim in lines:
@@ -185,7 +185,7 @@ class SidesFold(Content):
             sentence = "What differs between the pinned budgets and the one that is set, against A."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
-        parts = [text(sentence), table(columns, len(stage.settings.pins))]
+        parts = [text_part(sentence), table(columns, len(stage.settings.pins))]
         if stage.settings.pins:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
@@ -201,7 +201,7 @@ class SidesFold(Content):
         return None
 
 
-def pin(stage: BudgetStage) -> BudgetSettings:
+def pin_column(stage: BudgetStage) -> BudgetSettings:
     """Put the present settings among those that are compared, or take them out again."""
     settings = stage.settings
     plain = unpinned(settings)

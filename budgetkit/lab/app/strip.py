@@ -21,7 +21,7 @@ from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
-from budgetkit.lab.explorers.panel import meaning
+from budgetkit.lab.explorers.panel import word_meaning
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model
@@ -178,7 +178,7 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_t
         "bands": _bands(room, budget / whole, whole),
         "behind": _behind(room),
         "columns": COLUMNS,
-        "meanings": [meaning(column) for column in COLUMNS],
+        "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
             _row(kind, where, by_place.get((kind, where)), room, counters, reach)
             for kind in (CODE, CJK, PROSE)

@@ -13,7 +13,7 @@ from budgetkit.budget import Budget, brief, check_tokens
 from budgetkit.lab.replay import Prices, prices_of
 from budgetkit.lab.replay.cost import MILLION
 from budgetkit.plan import Ints, allocate_columns
-from budgetkit.promise import is_controlled, lacking, misses
+from budgetkit.promise import allowed_misses, is_controlled, lacking
 
 Room = Literal["helps", "harms", "unknown"]
 
@@ -185,7 +185,7 @@ def cut_at_most(
                 return is_controlled((cut_turns / turns).tolist(), share)
             return bool(is_cut.mean() <= share)
         if is_promise:
-            return int((cut_turns > 0).sum()) <= misses(len(turns), share)
+            return int((cut_turns > 0).sum()) <= allowed_misses(len(turns), share)
         return bool((cut_turns > 0).mean() <= share)
 
     whose = "these" if only_these else "the"

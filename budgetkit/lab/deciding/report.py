@@ -14,7 +14,7 @@ from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
 from budgetkit.lab.deciding.space import Values, setting_text
 from budgetkit.lab.deciding.tuning import TuningResult
-from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, rows
+from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, table_rows
 from budgetkit.message import Raw
 from budgetkit.state import to_yaml
 
@@ -158,7 +158,9 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
         "mean", kind="stable"
     )
-    ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(of_line.iloc[[0, -1]])]
+    ends = [
+        f"{form.format(row['mean'])} at {row['value']}" for row in table_rows(of_line.iloc[[0, -1]])
+    ]
     return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
 
 
@@ -200,7 +202,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     ]
     for kind, colour in _COLOURS.items():
         if len(group := table[table["standing"] == kind]):
-            tips = {"hovertext": [*map(hover, rows(group))], "hoverinfo": "text"}
+            tips = {"hovertext": [*map(hover, table_rows(group))], "hoverinfo": "text"}
             marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
             labels = {"name": kind, "customdata": group["point"].tolist()}
             drawn.append(points(group[first], group[second], marker=marker, **labels, **tips))

@@ -30,7 +30,7 @@ from budgetkit.inputs import (
     read_budget,
     traces_of,
 )
-from budgetkit.lab.accuracy.streaming import Client, answers
+from budgetkit.lab.accuracy.streaming import Client, completed_tasks
 from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
 from budgetkit.lab.deciding.space import (
     CANNOT_BE_PLANNED,
@@ -91,7 +91,7 @@ class Measurement:
             if client is None and workers > 1:
                 coming = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
             else:
-                coming = answers(self, traces, client)
+                coming = completed_tasks(self, traces, client)
             done = []
             for scores in coming:
                 done.append(scores)

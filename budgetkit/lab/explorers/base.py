@@ -20,7 +20,7 @@ from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments
-from budgetkit.lab.explorers.report import Still, page, picture, saved_settings
+from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Command, F, Kind, S, Stage
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
@@ -386,7 +386,7 @@ class Explorer(Generic[S, F]):
         """Show the picture, with the settings that the saved notebook kept."""
         with self._lock:
             self._go_on(saved_settings())
-            self.still.show(picture(self.view.state, repr(self), self._kept))
+            self.still.show(report_html(self.view.state, repr(self), self._kept))
 
     def _ipython_display_(self) -> None:
         """Show the explorer, and beside it the picture that stays when there is no kernel."""

@@ -39,7 +39,7 @@ WANTED = {"role": "who speaks", "content": "what is said", "conversation": "whic
 _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": ("case", "chat")}
 
 
-def door(stage: AnyStage) -> Data:
+def file_entry(stage: AnyStage) -> Data:
     """Return the file's state: none, a summary, or columns to choose."""
     library = stage.library
     budget = stage.settings.budget_settings

@@ -32,9 +32,9 @@ from budgetkit.lab.explorers.folds import (
     button,
     choice,
     figure_part,
-    listed,
     refusal,
-    text,
+    table_text,
+    text_part,
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
@@ -123,7 +123,7 @@ class DecideFold(Content):
         if many < FEWEST:
             sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
             return [
-                text(
+                text_part(
                     f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."
                 ),
                 button(
@@ -150,7 +150,7 @@ class DecideFold(Content):
             button(label, {"tune": True}, tip="Each half measures the other half's choice")
         )
         if run.problem:
-            parts.append(text(run.problem, "error"))
+            parts.append(text_part(run.problem, "error"))
         if run.found is None:
             return parts
         return [*parts, *self._told(run.found)]
@@ -195,7 +195,7 @@ class DecideFold(Content):
 
     def _nothing_cut(self, case: Case, many: int) -> list[Data]:
         """Explain that nothing is cut, and offer a smaller window."""
-        largest = int(demand_of(case).sum(axis=1).max())
+        largest = int(case_demand(case).sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
             f"{case.budget.window:,} tokens. No setting loses less; tuning needs a window that is too small for some"
@@ -208,17 +208,17 @@ class DecideFold(Content):
                     preset = f" and take the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [
-                    text(f"{sentence}."),
+                    text_part(f"{sentence}."),
                     button(f"Set the window to {window:,}{preset}", event),
                 ]
-        return [text(f"{sentence}.")]
+        return [text_part(f"{sentence}.")]
 
     def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
         """Return the largest small window that cuts enough to tune on.
 
         That is more than a tenth of the demand.
         """
-        demand = int(demand_of(case).to_numpy().sum())
+        demand = int(case_demand(case).to_numpy().sum())
         for window in SMALL_WINDOWS:
             budget = replace(base, window=window).budget(case.model)
             is_smaller = window < case.budget.window and budget.usable > 0
@@ -269,7 +269,7 @@ class DecideFold(Content):
             f"Means of the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence is "
             "about all of them. A click on a point sets all sliders.",
             front.draw(table),
-            listed(table.drop(columns=["front", "point"])),
+            table_text(table.drop(columns=["front", "point"])),
             "point",
         )
         matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
@@ -277,7 +277,7 @@ class DecideFold(Content):
         if row != PRESENT:
             setting["button"] = button("Set the sliders", {"point": row})
         return [
-            text(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
+            text_part(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
             {"is": "rows", "rows": [setting]},
             figure,
             {
@@ -374,7 +374,7 @@ def case_of(stage: AnyStage) -> Case:
     )
 
 
-def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
+def case_demand(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return the demand of every turn of every conversation, in tokens."""
     return FileRequests(
         library=case.library,
@@ -389,7 +389,7 @@ def cut_tokens(case: Case, budget: Budget) -> int:
     """Return how many tokens of all requests a budget cuts."""
     signed = replace(budget, deficit="signed", undeclared="pool")
     roles = None if budget.name == case.budget.name else budget.roles
-    columns = RequestBatch(demand_of(case, roles)).columns(signed)
+    columns = RequestBatch(case_demand(case, roles)).columns(signed)
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 

@@ -60,7 +60,7 @@ def chart(
     click: str | None = None,
 ) -> Data:
     """Return one figure as the page draws it."""
-    shown = listed(frame_of(table)) if opened else None
+    shown = table_text(frame_of(table)) if opened else None
     return figure(question.title, note, question.draw(table), shown, click)
 
 
@@ -69,7 +69,7 @@ def figure(title: str, note: str, spec: Data, table: Data | None, click: str | N
     return {"title": title, "note": note, "spec": spec, "table": table, "click": click}
 
 
-def listed(table: pd.DataFrame) -> Data:
+def table_text(table: pd.DataFrame) -> Data:
     """Return a table as text, cell by cell."""
     columns = [
         {
@@ -185,7 +185,7 @@ class Folds:
                     ImportError,
                     ArithmeticError,
                 ) as problem:
-                    self._parts[name] = [text(refusal(problem)["text"], "error")]
+                    self._parts[name] = [text_part(refusal(problem)["text"], "error")]
                 self._of[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
@@ -224,7 +224,7 @@ class Folds:
         return self._made[name]
 
 
-def text(sentence: str, level: str = "") -> Data:
+def text_part(sentence: str, level: str = "") -> Data:
     """Return a sentence as a part."""
     return {"is": "text", "text": sentence, "level": level}
 

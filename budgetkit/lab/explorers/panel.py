@@ -20,12 +20,12 @@ from budgetkit.message import Data
 
 
 @cache
-def meaning(word: str) -> str:
+def word_meaning(word: str) -> str:
     """Return the meaning of a word on the screen; nothing for a plain one.
 
     Examples
     --------
-    >>> meaning("usable"), meaning("kind")
+    >>> word_meaning("usable"), word_meaning("kind")
     ('The window less its reserves.', '')
     """
     words: dict[str, str] = read_toml("glossary.toml")["words"]
@@ -40,9 +40,9 @@ def explained(tip: str, word: str) -> str:
     >>> explained("usable: 6,964 tokens", "usable")
     'usable: 6,964 tokens. The window less its reserves.'
     """
-    if not meaning(word):
+    if not word_meaning(word):
         return tip
-    return f"{tip.rstrip('.')}. {meaning(word)}"
+    return f"{tip.rstrip('.')}. {word_meaning(word)}"
 
 
 _DIGITS = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
@@ -73,12 +73,12 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     return (-number if results["sign"] in ("-", "\u2212") else number), unit == "%"
 
 
-def whole_number(text: str, whole: int | None = None) -> int:
+def typed_number(text: str, whole: int | None = None) -> int:
     """Return a typed number without a fraction; percent is of the whole, rounded down.
 
     Examples
     --------
-    >>> [whole_number(text) for text in ("8_192", "12,000", "1e5", "100k", "1.05M")], whole_number("50%", 8_192)
+    >>> [typed_number(text) for text in ("8_192", "12,000", "1e5", "100k", "1.05M")], typed_number("50%", 8_192)
     ([8192, 12000, 100000, 100000, 1050000], 4096)
     """
     number, is_percent = decimal(text)
@@ -122,7 +122,7 @@ class Number:
     @property
     def text(self) -> str:
         """The present number as the page shows it."""
-        return written(self.present)
+        return box_text(self.present)
 
     def read(self, value: Any) -> Any:
         """Return the typed value, or the number given by code."""
@@ -138,11 +138,11 @@ class Number:
             return amount if self.per == 1 else size / self.per
         if size < self.least:
             raise ValueError(
-                f"{written(size)} is too small, so {stays}. Type at least {written(self.least)}."
+                f"{box_text(size)} is too small, so {stays}. Type at least {box_text(self.least)}."
             )
         empty = ", or nothing for no cap" if self.may_be_empty else ""
         raise ValueError(
-            f"{written(size)} is too large, so {stays}. Type at most {written(self.most)}{empty}."
+            f"{box_text(size)} is too large, so {stays}. Type at most {box_text(self.most)}{empty}."
         )
 
     def _amount(self, value: Any) -> Any:
@@ -156,15 +156,15 @@ class Number:
         number, is_percent = decimal(text)
         if is_percent and self.keeps_share and 0 <= number <= 100:
             return Share(number / 100)
-        return whole_number(text, self.whole)
+        return typed_number(text, self.whole)
 
 
-def written(number: float | None) -> str:
+def box_text(number: float | None) -> str:
     """Write a number as a box shows it.
 
     Examples
     --------
-    >>> written(12_000), written(0.25), written(None)
+    >>> box_text(12_000), box_text(0.25), box_text(None)
     ('12,000', '0.25', '')
     """
     if number is None:

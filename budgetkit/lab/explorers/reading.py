@@ -10,7 +10,7 @@ import pandas as pd
 from budgetkit.counters import estimated_by
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
+from budgetkit.lab.explorers.folds import Content, figure_part, table_text, text_part
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Data, Message
 from budgetkit.models import today
@@ -28,7 +28,7 @@ class BilledFold(Content):
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
         if stage.results.trace is None:
-            return [text("Open a conversation: typed sizes are not a request.")]
+            return [text_part("Open a conversation: typed sizes are not a request.")]
         model, messages, left = self.sent(stage)
         body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
         if stage.results.trace.tools:
@@ -46,7 +46,7 @@ class BilledFold(Content):
         more = f" Not in it: {', '.join(missing)}." if missing else ""
         note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
-        return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
+        return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
 
     def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the request's messages, and its other parts."""
@@ -77,7 +77,9 @@ class CheckFold(Content):
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
             return [
-                text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
+                text_part(
+                    f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits"
+                )
             ]
         rows = []
         for place, problem in enumerate(problems):

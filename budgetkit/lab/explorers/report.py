@@ -66,7 +66,7 @@ class Still:
     def _publish(self, state: Data, title: str, kept: str) -> None:
         from IPython.display import update_display
 
-        drawn = picture(state, title, kept)
+        drawn = report_html(state, title, kept)
         if drawn != self._last:
             self._last = drawn
             update_display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
@@ -90,13 +90,13 @@ def saved_settings() -> str:
     return ""
 
 
-def picture(state: Data, title: str, kept: str | None = None) -> str:
+def report_html(state: Data, title: str, kept: str | None = None) -> str:
     """Return a view as static HTML: key figures, bar, sentence, source; `kept` are the settings to go on from.
 
     Examples
     --------
     >>> state = {"status": {"text": "It < fits."}, "kpis": [{"label": "usable", "value": "6,554"}], "source": ""}
-    >>> drawn = picture(state, "chat")
+    >>> drawn = report_html(state, "chat")
     >>> "It &lt; fits." in drawn, "6,554" in drawn, "<script" in drawn
     (True, True, False)
     """

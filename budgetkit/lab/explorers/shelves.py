@@ -30,7 +30,7 @@ from budgetkit.counters import (
 from budgetkit.counters.memory import Memo
 from budgetkit.inputs import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
+from budgetkit.lab.accuracy.corpora.opening import KNOWN, read_texts
 from budgetkit.models import Model
 from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.tables import UnknownColumns
@@ -276,7 +276,7 @@ class Texts(Shelf[Corpus]):
             if source in KNOWN:
                 return KNOWN[source]()
             self.report(f"Reading {source}", 0)
-            return read(source)
+            return read_texts(source)
         # The content of an uploaded file; errors name the upload.
         with tempfile.TemporaryDirectory() as place:
             # a folder of its own, since documents name their folder as their source: never that of a random name
@@ -284,7 +284,7 @@ class Texts(Shelf[Corpus]):
             try:
                 path.parent.mkdir()
                 path.write_bytes(source)
-                return read(str(path))
+                return read_texts(str(path))
             except (ValueError, OSError) as problem:
                 raise ValueError(
                     str(problem).replace(str(path), name).replace(f"{path.parent}/", "")

@@ -16,9 +16,9 @@ from zlib import crc32
 from budgetkit.lab.figures.marks import (
     DASHES,
     Plot,
-    bars,
     boxes,
     contour,
+    drawn_bars,
     heatmap,
     scatter,
     way,
@@ -30,10 +30,10 @@ from budgetkit.lab.figures.scales import (
     LINE,
     ROOM,
     Scale,
-    label,
     scale_of,
+    svg_label,
+    svg_text,
     tag,
-    text,
     ticks,
     width_of,
 )
@@ -88,9 +88,9 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     plot, box = _plot(spec, top, height - _LEGEND * bool(entries))
     inside = []
     if heading:
-        inside.append(label(text(title), 4, 18, font_size=15, font_weight=600))
+        inside.append(svg_label(svg_text(title), 4, 18, font_size=15, font_weight=600))
     if answer:
-        inside.append(label(answer, 4, 36))
+        inside.append(svg_label(answer, 4, 36))
     inside += _axes(plot, box)
     inside += _shapes(plot, box, "below")
     inside += _data(spec, plot)
@@ -104,7 +104,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
         inside.append(tag("defs", tag("pattern", lines, id=plot.hatch, **size)))
     if lost:
         words = f"{lost:,} values are not known and not drawn"
-        inside.append(label(words, WIDTH - 4, height - 7, "end"))
+        inside.append(svg_label(words, WIDTH - 4, height - 7, "end"))
     along = None
     if not (plot.x.log or plot.x.names):
         along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
@@ -199,14 +199,14 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
             if not axis.get("showticklabels", True):
                 break
             if is_x:
-                yield label(name, at, low + 15, "middle")
+                yield svg_label(name, at, low + 15, "middle")
             else:
-                yield label(name, left - 6, at + 4, "end")
+                yield svg_label(name, left - 6, at + 4, "end")
         if title and is_x:
-            yield label(title, (left + right) / 2, low + 32, "middle")
+            yield svg_label(title, (left + right) / 2, low + 32, "middle")
         elif title:
             middle = (top + low) / 2
-            yield label(title, 12, middle, "middle", transform=f"rotate(-90 12 {middle:.1f})")
+            yield svg_label(title, 12, middle, "middle", transform=f"rotate(-90 12 {middle:.1f})")
         is_seen = axis.get("visible", True) and axis.get("zeroline", True)
         is_named = scale.log or scale.names or "ticktext" in axis
         if is_seen and not is_named and scale.low * scale.high < 0:
@@ -224,7 +224,7 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
 
 def _data(spec: Spec, plot: Plot) -> Iterator[str]:
     grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
-    draw = {"bar": bars, "scatter": scatter, "heatmap": heatmap, "contour": contour}
+    draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap, "contour": contour}
     for trace in spec["data"]:
         if trace["type"] == "box":
             yield from boxes(trace, plot, grouped.index(trace), len(grouped))
@@ -279,7 +279,7 @@ def _notes(plot: Plot, box: Box) -> Iterator[str]:
         up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(
             note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2
         )
-        yield label(words, min(max(x, 2), max(2, WIDTH - wide - 2)), y + up)
+        yield svg_label(words, min(max(x, 2), max(2, WIDTH - wide - 2)), y + up)
 
 
 def _entries(spec: Spec) -> list[tuple[str, str]]:
@@ -297,7 +297,7 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
     x = 10.0
     for name, colour in entries:
         yield tag("rect", x=x, y=height - 16, width=12, height=10, rx=2, fill=colour)
-        yield label(name, x + 17, height - 7)
+        yield svg_label(name, x + 17, height - 7)
         x += width_of(name) + 34
 
 

@@ -21,11 +21,11 @@ from budgetkit.lab.figures.question import (
     counted,
     end_labels,
     layout,
-    named,
+    named_line,
     plain,
     signed,
 )
-from budgetkit.lab.figures.turns import ALL, followed
+from budgetkit.lab.figures.turns import ALL, remainder_columns
 from budgetkit.plan.batch import LINES, RequestBatch, batch_of
 
 
@@ -34,7 +34,7 @@ def _answer(
 ) -> Columns:
     both = batch_of(exact), batch_of(rough)
     sums = [batch.asked for batch in both]
-    limits = [followed(budget, batch.columns(budget))["limit"] for batch in both]
+    limits = [remainder_columns(budget, batch.columns(budget))["limit"] for batch in both]
     error = sums[1] - sums[0]
     rows = {
         "exact": sums[0],
@@ -55,12 +55,12 @@ def _draw(table: Columns) -> Spec:
     names = {"error": "count"}
     dots = {"color": ALARM, "width": 2, "dash": "dot"}
     text = "rough count less exact count"
-    lines = [named(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
+    lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
     if section != ALL:  # what is usable does not depend on any count
         names["shift"] = f"{plain(section)} budget"
         text = f"{names['shift']} by the rough count, less the exact one"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
-        lines.append(named(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
+        lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))
     high = max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
@@ -138,11 +138,11 @@ def _draw_line(table: pd.DataFrame) -> Spec:
         if rows["demand"].any():
             shown.append(section)
             style = {"color": colour(section), "width": 2.5}
-            line = named(rows[by], rows["granted"], plain(section), line=style, mode="lines")
+            line = named_line(rows[by], rows["granted"], plain(section), line=style, mode="lines")
             lines.append(line)
     whole = table.groupby(by, as_index=False)["cut"].sum()
     dots = {"color": ALARM, "dash": "dot", "width": 2}
-    total = named(whole[by], whole["cut"], "cut", line=dots, mode="lines") | {"name": CUT}
+    total = named_line(whole[by], whole["cut"], "cut", line=dots, mode="lines") | {"name": CUT}
     x = {
         "title": {"text": f"{plain(by)}, in tokens"},
         "tickformat": "~s",

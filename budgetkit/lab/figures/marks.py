@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.lab.figures.scales import INK, Scale, label, number, plain_text, tag, text
+from budgetkit.lab.figures.scales import INK, Scale, number, plain_text, svg_label, svg_text, tag
 
 Spec = dict[str, Any]
 Point = tuple[float, float]
@@ -38,7 +38,7 @@ class Plot:
     reached: dict[Any, float] = field(default_factory=dict)
 
 
-def bars(trace: Spec, plot: Plot) -> Iterator[str]:
+def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw lying bars, each with its text inside or beside it."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
@@ -66,11 +66,11 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
             continue
         if trace.get("textposition") == "inside":
             ink = trace.get("textfont", {}).get("color", INK)
-            yield label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink)
+            yield svg_label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink)
         elif size < 0:
-            yield label(words, low - 5, middle + 4, "end")
+            yield svg_label(words, low - 5, middle + 4, "end")
         else:
-            yield label(words, high + 5, middle + 4)
+            yield svg_label(words, high + 5, middle + 4)
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -101,7 +101,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     if "text" in mode:
         for x, y, words in zip(trace["x"], trace["y"], trace["text"], strict=True):
             if None not in (x, y):
-                yield label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
+                yield svg_label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
 
 
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
@@ -216,7 +216,7 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
 
 def _tip(words: str | None) -> list[str]:
     """Return the text that is shown while a mark is pointed at."""
-    return [tag("title", text(plain_text(words)))] if words else []
+    return [tag("title", svg_text(plain_text(words)))] if words else []
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:

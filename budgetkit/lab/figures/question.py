@@ -17,7 +17,7 @@ import pandas as pd
 
 from budgetkit.files import extra
 from budgetkit.lab.figures.drawing import svg
-from budgetkit.lab.figures.scales import GRID, INK, save
+from budgetkit.lab.figures.scales import GRID, INK, save_svg
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,7 +39,9 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
     return {"type": "scatter", "mode": mode, "x": x, "y": list(y), **more}
 
 
-def named(x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any) -> Spec:
+def named_line(
+    x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
+) -> Spec:
     """Return a line that shows its number and its name where it is pointed at."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
@@ -61,7 +63,7 @@ def bars(sizes: Iterable[Any], **more: Any) -> Spec:
     return {"type": "bar", "orientation": "h", "x": sizes, "y": list(range(len(sizes))), **more}
 
 
-def written(bar: Spec, texts: list[str]) -> Spec:
+def with_texts(bar: Spec, texts: list[str]) -> Spec:
     """Return bars with a text at the end of each."""
     return {**bar, "text": texts, "textposition": "outside", "cliponaxis": False}
 
@@ -90,7 +92,7 @@ __all__ = [
     "label",
     "layout",
     "plain",
-    "rows",
+    "table_rows",
     "short",
     "signed",
 ]
@@ -196,7 +198,7 @@ class Question(Generic[P]):
         FileNotFoundError
             If it is to be a PNG and no Chromium is found; save an SVG instead.
         """
-        save(path, self.svg(*args, **options))
+        save_svg(path, self.svg(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
         """Return a plotly figure that a notebook stores with its SVG."""
@@ -329,12 +331,12 @@ def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
     return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
-def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
+def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
     """Return a table row by row.
 
     Examples
     --------
-    >>> rows({"line": ["window", "output"], "tokens": [1_000, -200]})[1]
+    >>> table_rows({"line": ["window", "output"], "tokens": [1_000, -200]})[1]
     {'line': 'output', 'tokens': -200}
     """
     if isinstance(table, pd.DataFrame):

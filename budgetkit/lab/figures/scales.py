@@ -34,7 +34,7 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
 
     Examples
     --------
-    >>> tag("text", text("a < b"), x=1.25, font_weight=None, fill="rgba(0,0,0,0.5)")
+    >>> tag("text", svg_text("a < b"), x=1.25, font_weight=None, fill="rgba(0,0,0,0.5)")
     '<text x="1.2" fill="rgb(0,0,0)" fill-opacity="0.5">a &lt; b</text>'
     """
     written: dict[str, Any] = {}
@@ -59,19 +59,19 @@ def number(value: float) -> str:
     return "0" if short == "-0" else short
 
 
-def text(words: str) -> str:
+def svg_text(words: str) -> str:
     """Return a text as it stands between tags."""
     return html_written(safe(words))
 
 
-def label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
+def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
     """Return a text of the figures, whose marks are <b>, <br>, coloured <span> and character references.
 
     Without a fill of its own it has the picture's ink.
 
     Examples
     --------
-    >>> label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, "end")
+    >>> svg_label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, "end")
     '<text x="5" y="10" text-anchor="end"><tspan font-weight="600">&lt;i&gt;</tspan> 3<tspan x="5" dy="15">more</tspan></text>'
     """  # noqa: E501
     inside = []
@@ -85,7 +85,7 @@ def label(words: str, x: float, y: float, anchor: str | None = None, **attribute
         elif piece.startswith('<span style="color:') or piece == "</span>":
             colour = piece.partition(":")[2].rstrip('">') or None
         elif piece:
-            shown = text(unescape(piece))
+            shown = svg_text(unescape(piece))
             if place or weight or colour:
                 shown = tag("tspan", shown, **place, font_weight=weight, fill=colour)
             inside.append(shown)
@@ -127,7 +127,7 @@ _ALONE = (
 )
 
 
-def save(path: str | os.PathLike[str], drawn: str) -> None:
+def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
     """Write an SVG, or a PNG of it, to a file."""
     kind = Path(path).suffix.lower()
     if kind == ".svg":
@@ -252,12 +252,12 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
         positions = enumerate(scale.names)
     elif "tickvals" in axis:
         numbers = [math.log10(value) if scale.log else value for value in axis["tickvals"]]
-        texts = axis.get("ticktext") or [written(value, axis) for value in axis["tickvals"]]
+        texts = axis.get("ticktext") or [tick_text(value, axis) for value in axis["tickvals"]]
         positions = zip(numbers, texts, strict=True)
     elif scale.log:
-        positions = [(n, written(10**n, axis)) for n in range(math.ceil(low), 20)]
+        positions = [(n, tick_text(10**n, axis)) for n in range(math.ceil(low), 20)]
     else:
-        positions = [(value, written(value, axis)) for value in _round_numbers(axis, scale)]
+        positions = [(value, tick_text(value, axis)) for value in _round_numbers(axis, scale)]
     room = 1e-9 * (high - low)
     return [(scale.placed(at), text) for at, text in positions if low - room <= at <= high + room]
 
@@ -273,13 +273,15 @@ def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
     return [round(step * n, 10) for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def written(value: float, axis: Spec) -> str:
+def tick_text(value: float, axis: Spec) -> str:
     r"""Write a number as an axis asks for it, by the few formats of d3's that the figures use.
 
     Examples
     --------
-    >>> written(12_500, {"tickformat": "~s"}), written(0.25, {"tickformat": ".0%"}), written(-3, {"ticksuffix": " %"})
-    ('12.5k', '25%', '\u22123 %')
+    >>> tick_text(12_500, {"tickformat": "~s"}), tick_text(0.25, {"tickformat": ".0%"})
+    ('12.5k', '25%')
+    >>> tick_text(-3, {"ticksuffix": " %"})
+    '\u22123 %'
     """
     form = axis.get("tickformat", "")
     if form == "~s":

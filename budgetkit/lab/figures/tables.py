@@ -16,9 +16,9 @@ from budgetkit.lab.figures.question import (
     line,
     plain,
     points,
-    rows,
+    table_rows,
     tick_format,
-    written,
+    with_texts,
 )
 from budgetkit.lab.figures.question import bars as lying
 
@@ -47,7 +47,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         values = table.loc[table["column"] == column, "value"].tolist()
         bar = lying(values, marker={"color": _COLOURS[place % len(_COLOURS)]}, name=plain(column))
         bar |= {"y": [step * i + place for i in range(len(values))], "width": 0.9}
-        data.append(written(bar, [*map(_number, values)]))
+        data.append(with_texts(bar, [*map(_number, values)]))
     low = min(0.0, *table["value"])
     high = max(0.0, *table["value"])
     reach = (high - low) or 1
@@ -77,7 +77,7 @@ def _say(table: pd.DataFrame) -> str:
     several = table["column"].nunique() > 1
     ends = [
         f"{_number(end['value'])} ({end['name']}{', ' + end['column'] if several else ''})"
-        for end in rows(table.sort_values("value", kind="stable").iloc[[0, -1]])
+        for end in table_rows(table.sort_values("value", kind="stable").iloc[[0, -1]])
     ]
     return f"From {ends[0]} to {ends[1]}"
 

@@ -35,12 +35,12 @@ from budgetkit.lab.figures.question import (
     end_labels,
     label,
     layout,
-    named,
+    named_line,
     note,
     plain,
-    rows,
     signed,
-    written,
+    table_rows,
+    with_texts,
 )
 from budgetkit.plan import Ints, with_undeclared
 from budgetkit.plan.batch import Columns as Planned
@@ -78,7 +78,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     tokens = table["tokens"].tolist()
     texts = []
     hover = []
-    for row in rows(table):
+    for row in table_rows(table):
         # A message is named by its place and role, all else by kind and part.
         name = f"{row['place']} {row['part']}"
         if row["kind"] != "message":
@@ -87,7 +87,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         texts.append(f"<b>{label(name, 28)}</b>  {signed(row['tokens'])}")
         hover.append(f"{plain(name)}: {row['tokens']:,} tokens")
     marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
-    bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
+    bar = with_texts(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
     low = min([0, *tokens])
     high = max([1, *tokens])
@@ -109,7 +109,7 @@ ALL = "all sections"
 _NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
 
 
-def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
+def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
     """Return the demand, limit and grant of the remainder, row by row."""
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
@@ -121,7 +121,7 @@ def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
     return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
 
 
-def first_cut(columns: Planned) -> tuple[int, str] | None:
+def first_cut_row(columns: Planned) -> tuple[int, str] | None:
     """Return the first row with a cut, and the section most cut."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
@@ -140,8 +140,8 @@ def _answer(
 ) -> Columns:
     batch = batch_of(demand)
     columns = batch.columns(budget)
-    shown = followed(budget, columns)
-    first = first_cut(columns)
+    shown = remainder_columns(budget, columns)
+    first = first_cut_row(columns)
     places = batch.demand.index.tolist()
     table: dict[str, list[Any]] = {
         "turn": places,
@@ -155,7 +155,7 @@ def _answer(
         table["first_cut"][first[0]] = first[1]
     if pinned is not None:
         others = batch_of(batch if pinned_demand is None else pinned_demand).columns(pinned)
-        table["pinned_limit"] = followed(pinned, others)["limit"].tolist()
+        table["pinned_limit"] = remainder_columns(pinned, others)["limit"].tolist()
     return table
 
 
@@ -212,7 +212,7 @@ def _line(
     table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any
 ) -> Spec:
     style = {"color": colour, "dash": dash, "width": width}
-    return named(table["turn"], table[column], _NAMES[column], line=style, **more)
+    return named_line(table["turn"], table[column], _NAMES[column], line=style, **more)
 
 
 def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
@@ -273,14 +273,15 @@ def _answer_conversations(budget: Budget, demands: pd.DataFrame | RequestBatch) 
 def _draw_conversations(table: Columns) -> Spec:
     sections = list(table["section"])
     texts = [
-        f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)
+        f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})"
+        for row in table_rows(table)
     ]
     names = ["anything" if section == ALL else plain(section) for section in sections]
     marker = {"color": [SLATE if section == ALL else colour(section) for section in sections]}
     hover = [
         f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)
     ]
-    bar = written(bars(table["share"], customdata=sections, marker=marker), texts)
+    bar = with_texts(bars(table["share"], customdata=sections, marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
     x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
     ticks = [label(name) for name in ["anything", *sections[1:]]]

@@ -23,10 +23,10 @@ from budgetkit.lab.figures.question import (
     note,
     plain,
     points,
-    rows,
     short,
     signed,
-    written,
+    table_rows,
+    with_texts,
 )
 from budgetkit.plan import Plan, allocate
 
@@ -44,7 +44,7 @@ def _answer(plan: Plan) -> Columns:
 
 def _draw(table: Columns) -> Spec:
     sections = list(table["section"])
-    every = rows(table)
+    every = table_rows(table)
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
     common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
@@ -118,14 +118,14 @@ def takes_the_rest(budget: Budget) -> bool:
     return budget.remainder is not None and budget.caps[budget.remainder] is None
 
 
-def claims(plan: Plan) -> tuple[Claim, ...]:
+def window_claims(plan: Plan) -> tuple[Claim, ...]:
     """Return all claims on the window; they sum to it exactly.
 
     Examples
     --------
     >>> import budgetkit as bk
     >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], [bk.Allocation("system", 300)])
-    >>> [(claim.line, claim.tokens) for claim in claims(bk.allocate(budget, {"system": 250}))]
+    >>> [(claim.line, claim.tokens) for claim in window_claims(bk.allocate(budget, {"system": 250}))]
     [('system', 300), ('shared pool', 500), ('output', 200)]
     """
     budget = plan.budget
@@ -162,7 +162,7 @@ def left_of_pool(plan: Plan) -> int:
     >>> [left_of_pool(bk.allocate(budget, {"system": tokens})) for tokens in (50, 150, 350)]
     [100, 50, -150]
     """
-    return next(claim.tokens for claim in claims(plan) if claim.kind == "pool")
+    return next(claim.tokens for claim in window_claims(plan) if claim.kind == "pool")
 
 
 def too_many(plan: Plan) -> int:
@@ -188,7 +188,7 @@ def too_many(plan: Plan) -> int:
 
 
 def _window_answer(plan: Plan | Budget) -> Columns:
-    lines = claims(_planned(plan))
+    lines = window_claims(_planned(plan))
     return {
         name: [getattr(claim, name) for claim in lines]
         for name in ("line", "kind", "tokens", "granted")
@@ -237,7 +237,7 @@ def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
-    lines = claims(plan)
+    lines = window_claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
     sections = [c for c in lines if c.kind == "section" and c.line != rest]
     if not rest:
@@ -268,7 +268,7 @@ def _draw_waterfall(table: Columns) -> Spec:
     low, high = ([*side] for side in zip(*ends, strict=True))
     sizes = (end - start for start, end in ends)
     bar = bars(sizes, base=low, customdata=lines, marker=marker)
-    bar = written(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
+    bar = with_texts(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
     widest = float(max(high))
     x = {
         "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],

@@ -33,8 +33,8 @@ from budgetkit.lab.figures.question import (
     note,
     plain,
     points,
-    rows,
     short,
+    table_rows,
 )
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.forecast import fan as spread_of
@@ -307,7 +307,7 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
     x: list[Any] = []
     y: list[Any] = []
     texts: list[Any] = []
-    for row in rows(table):
+    for row in table_rows(table):
         text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
         x += [int(row["first"]), int(row["until"]), None]
         y += [int(row["message"])] * 2 + [None]

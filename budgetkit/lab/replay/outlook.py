@@ -161,15 +161,15 @@ def contexts(
     sizes = turn_sizes(trace, counter, framing)
     start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
     known = start + np.cumsum(sizes)
-    return followed(known, paths(sizes, turns, int(known[-1]), samples, seed, pace=pace))
+    return with_known(known, paths(sizes, turns, int(known[-1]), samples, seed, pace=pace))
 
 
-def followed(known: Ints, drawn: Ints) -> Ints:
+def with_known(known: Ints, drawn: Ints) -> Ints:
     """Prepend the known values to every drawn path.
 
     Examples
     --------
-    >>> followed(np.array([1, 2]), np.array([[3], [4]])).tolist()
+    >>> with_known(np.array([1, 2]), np.array([[3], [4]])).tolist()
     [[1, 2, 3], [1, 2, 4]]
     """
     return np.concatenate((np.broadcast_to(known, (len(drawn), len(known))), drawn), axis=1)
@@ -206,7 +206,7 @@ def first_cut(
     drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
     parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
     ahead = [asked.drawn(drawn[part], paces[part]) for part in parts]
-    found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
+    found = first_over(with_known(known, np.concatenate(ahead)), {"first cut": 0})
     return found.assign(limit=float(limit[-1]))
 
 

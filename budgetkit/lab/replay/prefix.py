@@ -100,7 +100,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
     return [Turn(turn.number, turn.start, sent, turn.end) for sent in answered]
 
 
-def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
+def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
     """Return each request's billed output, from that of every message."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":

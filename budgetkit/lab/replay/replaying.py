@@ -46,7 +46,7 @@ from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (
     By,
     PrefixLayout,
-    answers,
+    billed_outputs,
     boundaries,
     equal_prefix,
     new_blocks,
@@ -289,7 +289,7 @@ def _counted(
     turns = trace.turn_numbers.tolist()
     is_result = [message.is_cuttable for message in trace.messages]
     # Every replay hands the same array out.
-    output = unwritable(answers(trace.answers(count, framing), requests, by))
+    output = unwritable(billed_outputs(trace.answers(count, framing), requests, by))
     return TraceDemand(
         placed=placed,
         sections=sections,

@@ -33,7 +33,7 @@ from budgetkit.lab.sessions.setup import (
     UNLIMITED,
     ReplaySetup,
     RuleOutcome,
-    setup_of,
+    replay_setup,
     with_compaction,
 )
 from budgetkit.message import Data
@@ -118,7 +118,7 @@ def compare(
     >>> table.loc[table["system"] == "claude-code", "compactions"].item()
     1
     """
-    return comparison(setup_of(source, window, prices, cache, counter), systems).table
+    return comparison(replay_setup(source, window, prices, cache, counter), systems).table
 
 
 def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
@@ -261,7 +261,7 @@ def by_price_and_window(
     >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
     [[1.0, 'mask'], [0.02, 'nothing leaves']]
     """
-    setup = setup_of(source, count=counter)
+    setup = replay_setup(source, count=counter)
     base = setup.replayed(OldestFirst(), UNLIMITED)
     rows: list[Data] = []
     for window in windows:

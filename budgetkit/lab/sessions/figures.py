@@ -18,12 +18,12 @@ from budgetkit.lab.figures.question import (
     hover,
     layout,
     line,
-    named,
+    named_line,
     note,
     plain,
     points,
-    rows,
     short,
+    table_rows,
 )
 from budgetkit.lab.replay.figures import LINES
 from budgetkit.lab.replay.losses import needed_there
@@ -49,7 +49,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
     `followed` is a message of the compared conversation, by index.
     """
     frames = []
-    for row in rows(comparison.table):
+    for row in table_rows(comparison.table):
         if row["system"] not in comparison.outcomes:
             continue  # what was recorded is no replay
         outcome = comparison.outcomes[row["system"]].most
@@ -208,11 +208,11 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         ("read", "read, as recorded", {"color": BLUE, "width": 2}),
         ("foretold", "read, as predicted", {"color": ORANGE, "width": 2, "dash": "dot"}),
     ]
-    traces = [named(at, table[column], name, line=style) for column, name, style in shades]
+    traces = [named_line(at, table[column], name, line=style) for column, name, style in shades]
     missed = table[table["missed"] > 0]
     texts = [
         f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
-        for row in rows(missed)
+        for row in table_rows(missed)
     ]
     mark = {"symbol": "x", "color": ALARM, "size": 8}
     shown = {"text": texts, "hoverinfo": "text"}
@@ -253,14 +253,14 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         part = table[table["system"] == name]
         texts = [
             f"a read costs {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
-            for row in rows(part)
+            for row in table_rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
         shown = {"name": plain(name), "text": texts, "hoverinfo": "text"}
         traces.append(points(part["x"], part["y"], marker=mark, **shown))
     notes = []
     edges: list[Spec] = []
-    for row in rows(table):
+    for row in table_rows(table):
         change = f"{row['change']:+.0%}".replace("-", "\u2212")
         notes.append(note(change, row["x"], row["y"], yshift=-22))
         if row["turns"]:
@@ -296,7 +296,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     texts = [
         f"{name}: {cost_text(row['low'], row['high'])}, {many(row['compactions'], 'compaction')}, "
         f"{many(row['used_later'], 'message')} dropped and used later"
-        for name, row in zip(names, rows(values), strict=True)
+        for name, row in zip(names, table_rows(values), strict=True)
     ]
     places = [*range(len(values))]
     spread = {

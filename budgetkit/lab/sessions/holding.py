@@ -177,7 +177,7 @@ _SEARCH_TOOL = (
 )
 
 
-def held(session: Session) -> pd.DataFrame:
+def requests_holding(session: Session) -> pd.DataFrame:
     """Return how many requests held each message, and the cost.
 
     Parameters
@@ -251,7 +251,7 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     """
     check_choice("by", by, get_args(By))
     calls = _calls(session.trace, by)
-    sums = held(session)
+    sums = requests_holding(session)
     messages = session.trace.messages
     sums["id"] = [m.tool_call_id if m.role == "tool" else None for m in messages]
     called = calls.drop_duplicates("id", keep="last").drop(columns="message")

@@ -171,7 +171,7 @@ def finding(table: pd.DataFrame) -> str:
     highest = best["most"] * (1 + error)
     ties = [row["label"] for row in others if row["least"] * (1 - error) <= highest]
     if ties:
-        words += f" Within the error {joined(ties)} may cost as little."
+        words += f" Within the error {names_with_and(ties)} may cost as little."
     if best["least"] * (1 - error) >= held:
         return f"None of these rules would have been cheaper. {words}"
     if highest >= held:
@@ -341,7 +341,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     elif len(names) == len(rows):
         sentences = ["All these values cost the same within the error."]
     elif len(names) > 1:
-        sentences = [f"{joined(names)} cost the same within the error."]
+        sentences = [f"{names_with_and(names)} cost the same within the error."]
     else:
         sentences = [f"{names[0]} costs least of the values that can be used: ${cheapest:,.2f}."]
     dearest = max(rows, key=lambda row: row["middle"])
@@ -362,11 +362,11 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     if ends:
         lost = many(chosen["used_later"], "message")
         sentences.append(
-            f"Choose {chosen['name']}, which drops {lost} that were used later; {joined(ends)}."
+            f"Choose {chosen['name']}, which drops {lost} that were used later; {names_with_and(ends)}."
         )
-    if too_large := joined([row["name"] for row in rows if row["overflows"]]):
+    if too_large := names_with_and([row["name"] for row in rows if row["overflows"]]):
         sentences.append(f"At {too_large} prompts exceed the window.")
-    if stops := joined([row["name"] for row in rows if row["stops"]]):
+    if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
         sentences.append(f"At {stops} the program would stop, because it compacts again and again.")
     recorded = f"As recorded it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
@@ -408,6 +408,6 @@ def value_text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def joined(names: list[str]) -> str:
+def names_with_and(names: list[str]) -> str:
     """Join names with commas and "and"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

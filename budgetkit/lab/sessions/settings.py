@@ -34,7 +34,7 @@ from budgetkit.lab.sessions.setup import (
     Record,
     ReplaySetup,
     own_trigger,
-    setup_of,
+    replay_setup,
     with_compaction,
 )
 from budgetkit.message import Data
@@ -156,7 +156,7 @@ def what_if(
         check_tokens(setting, size)
 
     def table_of(one: Session) -> pd.DataFrame:
-        return _Trial(one, setup_of(one, window), rule).table(setting, listed)
+        return _Trial(one, replay_setup(one, window), rule).table(setting, listed)
 
     return table_of(session) if isinstance(session, Session) else _over_all([*session], table_of)
 
@@ -177,7 +177,7 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
     within: set[int] = set()
     halves = []
     for session in sessions:
-        framing = setup_of(session).framing
+        framing = replay_setup(session).framing
         if isinstance(framing, MeasuredFraming):
             # A threshold near the instructions and tools would be reached again at once.
             whole = sum(framing.measured)

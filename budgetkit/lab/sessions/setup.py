@@ -272,7 +272,7 @@ class ReplaySetup:
         }
 
 
-def setup_of(
+def replay_setup(
     source: Trace | Session,
     window: int | None = None,
     price: Prices | str | None = None,

@@ -47,7 +47,7 @@ def placed(record: Any) -> tuple[int | None, Any]:
     return (None, record)
 
 
-def located(line: int | None, message: Any) -> Any:
+def message_at_line(line: int | None, message: Any) -> Any:
     """Return a message with its line in the file, if one is known."""
     if line is None:
         return message
@@ -94,7 +94,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
             orphans += 1
             answer = {**message, "role": "function"}
             answer.pop("tool_call_id", None)
-            messages[place] = located(line, answer)
+            messages[place] = message_at_line(line, answer)
     if not orphans:
         return []
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
@@ -187,7 +187,7 @@ def read_records(
         messages = [raw] if spelling is None else _messages(raw, spelling)
         for message in messages:
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
-                read.messages.append(located(line, message))
+                read.messages.append(message_at_line(line, message))
         if spelling is not None:
             last = spelling
             skipped += not messages
@@ -485,7 +485,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
         return False
     if message.get("delta") is True and isinstance(last.get("content"), str):
         joined = last["content"] + str(message.get("content") or "")
-        messages[-1] = located(line, {**last, "content": joined})
+        messages[-1] = message_at_line(line, {**last, "content": joined})
         return True
     if not is_piece and (
         "native" not in last or last.get("content") is not None or last.get("tool_calls")
@@ -493,7 +493,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
         return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
-        messages[-1] = located(line, last)
+        messages[-1] = message_at_line(line, last)
     if last.get("content") is not None and message.get("content") is not None:
         return False
     for name in ("content", "reasoning_content"):

@@ -411,7 +411,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
         raise TypeError(f"Invalid messages of type {type(values).__name__}. Expected {_LIST}.")
     if hasattr(values, "columns"):
         raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
-    raw = [plain_value(value) for value in values]
+    raw = [as_plain(value) for value in values]
     conversations = converted({"messages": raw}, pairing=pairing)
     if conversations:
         raw = conversations[0]["messages"]
@@ -434,12 +434,12 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
     return None
 
 
-def plain_value(value: Any, depth: int = 0) -> Any:
+def as_plain(value: Any, depth: int = 0) -> Any:
     """Convert any library's value to dictionaries, lists, texts and numbers.
 
     Where that is impossible, it raises a TypeError.
 
-    >>> plain_value(Message({"role": "user", "content": ("Hello", "world")}))
+    >>> as_plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}
     """
     if value is None or isinstance(value, str | int | float | bool):
@@ -451,12 +451,12 @@ def plain_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Message):
         value = value.raw
     if isinstance(value, Mapping):
-        return {str(key): plain_value(member, depth + 1) for key, member in value.items()}
+        return {str(key): as_plain(member, depth + 1) for key, member in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain_value(member, depth + 1) for member in value]
+        return [as_plain(member, depth + 1) for member in value]
     if isinstance(value, bytes):
         return {"type": "file", BYTES: b64encode(value).decode("ascii")}
-    return plain_value(_fields_of(value), depth + 1)
+    return as_plain(_fields_of(value), depth + 1)
 
 
 def _fields_of(value: Any) -> Any:

@@ -86,7 +86,7 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     if isinstance(texts, str) and texts in KNOWN:
         return KNOWN[texts]()
     if isinstance(texts, str | Path):
-        return read(str(texts))
+        return read_texts(str(texts))
     if isinstance(texts, pd.DataFrame):
         return _of_frame(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
@@ -135,7 +135,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     return Corpus(tuple(documents))
 
 
-def read(path: str) -> Corpus:
+def read_texts(path: str) -> Corpus:
     r"""Read the texts at a path.
 
     Examples
@@ -143,7 +143,7 @@ def read(path: str) -> Corpus:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as mine:
     ...     _ = (Path(mine) / "notes.md").write_text("# Notes"), (Path(mine) / "talk.txt").write_text("Hello")
-    ...     names = [document.name for document in read(f"{mine}/*.md")]
+    ...     names = [document.name for document in read_texts(f"{mine}/*.md")]
     >>> names
     ['notes.md']
     """

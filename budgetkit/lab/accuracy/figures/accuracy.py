@@ -23,7 +23,7 @@ from budgetkit.lab.figures.question import (
     points,
     short,
     signed,
-    written,
+    with_texts,
 )
 from budgetkit.plan import Floats, allocate
 
@@ -141,7 +141,7 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
     hover = "%{x:,} characters<extra></extra>"
     bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
-    bar = written(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
+    bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
     x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
     x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
@@ -232,7 +232,7 @@ def _draw(table: pd.DataFrame) -> Spec:
             texts.append(signed(int(tokens)))
             colours.append(colour(str(name)))
     bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
-    bar = written(bar, texts) | {"y": names}
+    bar = with_texts(bar, texts) | {"y": names}
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)

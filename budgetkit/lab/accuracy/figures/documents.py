@@ -39,8 +39,8 @@ from budgetkit.lab.figures.question import (
     note,
     plain,
     points,
-    rows,
     short,
+    table_rows,
 )
 from budgetkit.lab.figures.scales import LETTER, width_of
 from budgetkit.plan import Floats, Item, Plan
@@ -282,7 +282,7 @@ def _draw_pieces(table: Columns) -> Spec:
     start = widest = 0.0
     notes = []
     cells: list[list[tuple[float, float, int, str]]] = [[] for _ in _CYCLE]
-    for row in rows(table):
+    for row in table_rows(table):
         if row["place"] == 0:
             start = 0
             y += 1
@@ -312,7 +312,7 @@ def _draw_pieces(table: Columns) -> Spec:
 def _say_pieces(table: Columns) -> str:
     exact: dict[str, int] = {}
     rough: dict[str, int] = {}
-    for row in rows(table):
+    for row in table_rows(table):
         counts = rough if row["counter"] == CHARACTERS else exact
         counts[row["text"]] = row["tokens"]
     return ", ".join(f"{name}: {exact[name]} tokens, not {rough[name]}" for name in exact)
@@ -347,7 +347,7 @@ def _draw_overrun(table: Columns) -> Spec:
     limit = table["limit"][0]
     totals = [sum(table[column]) for column in ("counted", "actual")]
     data = []
-    for row in rows(table):
+    for row in table_rows(table):
         sizes = [row["counted"], row["actual"]]
         shade = _COLOURS[row["language"]]
         text = [short(size) if size > 0.05 * max(totals) else "" for size in sizes]
@@ -370,7 +370,7 @@ def _draw_overrun(table: Columns) -> Spec:
 
 def _say_overrun(table: Columns) -> str:
     over = sum(table["actual"]) - table["limit"][0]
-    missed = {row["language"]: row["actual"] - row["counted"] for row in rows(table)}
+    missed = {row["language"]: row["actual"] - row["counted"] for row in table_rows(table)}
     east = sum(missed[language] for language in set(_LANGUAGES.values()))
     share = east / max(1, sum(missed.values()))
     if over <= 0:

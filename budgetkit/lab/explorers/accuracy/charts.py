@@ -12,7 +12,7 @@ from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter, 
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure, truth
+from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question, signed
@@ -33,16 +33,16 @@ def scene(stage: AccuracyStage) -> Data:
     }
 
 
-def named(count: Counter) -> str:
+def short_counter_label(count: Counter) -> str:
     """Return a counter's name for a key figure, with the word "estimate" where it is one.
 
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> named(counter("chars/4")), named(counter("calibrated:claude-opus-4-7"))
+    >>> short_counter_label(counter("chars/4")), short_counter_label(counter("calibrated:claude-opus-4-7"))
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
-    name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
+    name = figure_name(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
     # Where there is no room for all of it, it breaks there and not in a word.
     name = name.replace(":", ":\u200b")
     if basis_of(count) != "estimate" or "estimate" in name:
@@ -50,12 +50,12 @@ def named(count: Counter) -> str:
     return f"{name} (estimate)"
 
 
-def shortened(name: str, longest: int) -> str:
+def figure_name(name: str, longest: int) -> str:
     """Return a name that a key figure has room for.
 
     Examples
     --------
-    >>> shortened("chars/4", 20), shortened("chars/4 (ceil, minimum 0)", 12)
+    >>> figure_name("chars/4", 20), figure_name("chars/4 (ceil, minimum 0)", 12)
     ('chars/4', 'chars/4 (ce…')
     """
     if len(name) <= longest:
@@ -66,12 +66,12 @@ def shortened(name: str, longest: int) -> str:
 def _errors(results: AccuracyResults) -> list[Kpi]:
     error = results.errors["error"]
     size = error.abs()
-    name = called(results.counter)
+    name = counter_label(results.counter)
     worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
     side = "counts too few" if error.mean() < 0 else "counts too many"
     if not error.mean():
         side = ""
-    shown = named(results.counter)
+    shown = short_counter_label(results.counter)
     tip = f"95th percentile of the error's size, over {len(size):,} documents"
     last = _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst)
     if len(size) < needed(0.05):  # their 95th percentile is their largest
@@ -101,7 +101,7 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     buffer = results.buffer
     costs = results.costs
     safe = results.buffered_costs
-    name = shortened(results.budget.name or "the budget", 20)
+    name = figure_name(results.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"

@@ -117,7 +117,7 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
     numbers = [*worst, *([] if results.document in worst else [results.document])]
     rows = results.errors.loc[numbers, ["error", "language", "document", "source"]]
     return [
-        (int(number), f"{signed_percent(error)} · {language} · {shortened(name or source)}")
+        (int(number), f"{signed_percent(error)} · {language} · {list_name(name or source)}")
         for number, error, language, name, source in rows.itertuples()
     ]
 
@@ -135,12 +135,12 @@ def round_sizes(low: int, high: int) -> list[int]:
     return sorted(size for size in rounded if low < size < high)
 
 
-def shortened(name: str) -> str:
+def list_name(name: str) -> str:
     """Return a name that a list has room for.
 
     Examples
     --------
-    >>> shortened("a/" * 40 + "notes.md")[-11:]
+    >>> list_name("a/" * 40 + "notes.md")[-11:]
     '/a/notes.md'
     """
     if len(name) <= _LONGEST:

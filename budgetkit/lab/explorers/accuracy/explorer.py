@@ -18,7 +18,7 @@ from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.controls import controls
-from budgetkit.lab.explorers.accuracy.notices import door, status, texts
+from budgetkit.lab.explorers.accuracy.notices import status, texts, texts_entry
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
     AccuracySettings,
@@ -42,7 +42,7 @@ from budgetkit.state import to_dict
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
-def choose_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
+def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Return the settings with another cheap counter."""
     return replace(stage.settings, counter=name.strip())
 
@@ -109,7 +109,7 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
 
 
 COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
-    "counter": choose_counter,
+    "counter": choose_cheap_counter,
     "exact": choose_exact,
     "corpus": choose,
     "pieces": cut_pieces,
@@ -195,7 +195,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         controls=controls,
         status=status,
         charts=charts,
-        door=door,
+        door=texts_entry,
         texts=texts,
         reader=reader,
         heading=heading,

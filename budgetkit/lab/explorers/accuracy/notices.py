@@ -17,21 +17,26 @@ from budgetkit.lab.explorers.accuracy.results import (
     kind_name,
     with_buffer,
 )
-from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python, sentence
+from budgetkit.lab.explorers.budget.notices import (
+    beyond_output,
+    beyond_window,
+    budget_program,
+    sentence,
+)
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.message import Data
 from budgetkit.state import to_json, to_yaml
 
 
-def called(count: Counter) -> str:
+def counter_label(count: Counter) -> str:
     """Return a counter's name, with the word "estimate" where it is one.
 
     Examples
     --------
     >>> from budgetkit.counters import counter
-    >>> called(counter("chars/4")), called(counter("o200k_base")), called(counter("estimate:o200k_base"))
-    ('chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base')
+    >>> [counter_label(counter(name)) for name in ("chars/4", "o200k_base", "estimate:o200k_base")]
+    ['chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base']
     """
     if basis_of(count) != "estimate" or "estimate" in count.name:
         return count.name
@@ -74,16 +79,14 @@ def status(stage: AccuracyStage) -> Data:
 def _error(results: AccuracyResults) -> str:
     error = results.errors["error"]
     if not error.any():
-        return (
-            f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
-        )
+        return f"{counter_label(results.counter)} counts every document as {short_name(results.exact)} does."
     many = f"{len(error):,} document{'s' * (len(error) != 1)}"
     if results.kind:
         many += f" of {kind_name(results.kind)}"
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
-    off = f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
+    off = f"{counter_label(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
     by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
         return f"{off}."
@@ -156,7 +159,7 @@ def _other(results: AccuracyResults) -> str:
 def truth(results: AccuracyResults) -> str:
     """Return the name of the chosen or best reference counter."""
     if results.settings.exact is not None:
-        return called(results.exact)
+        return counter_label(results.exact)
     return basis(results.exact, results.model).replace(", an estimate", "")
 
 
@@ -196,20 +199,22 @@ def texts(stage: AccuracyStage) -> dict[str, str]:
     results = stage.results
     heading = f"# {printable(provenance(results))}\n"
     return {
-        "python": heading + program(results),
+        "python": heading + accuracy_program(results),
         "yaml": heading + to_yaml(results.exported_budget),
         "json": to_json(results.exported_budget),
     }
 
 
-def program(results: AccuracyResults) -> str:
+def accuracy_program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
     settings = results.settings.budget_settings
     size = results.buffer.reserve.size
     base = settings.base(results.model)
     if settings.own is not None or not isinstance(size, Share):
-        return python(with_buffer(settings, results.buffer), results.model, results.exported_budget)
-    budget_lines = python(settings, results.model, base)
+        return budget_program(
+            with_buffer(settings, results.buffer), results.model, results.exported_budget
+        )
+    budget_lines = budget_program(settings, results.model, base)
     share = f'bk.Share("{size.ratio}")'
     if results.exported_budget.deficit == base.deficit:
         deficit = ""
@@ -249,7 +254,7 @@ WELCOME = {
 MOST_NAMED = 3  # files that are named among those left out
 
 
-def door(stage: AccuracyStage) -> Data:
+def texts_entry(stage: AccuracyStage) -> Data:
     """Return the page's data on the texts, shipped or read.
 
     Parameters

@@ -41,12 +41,12 @@ class Token:
     shared: int
 
 
-def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
+def token_pieces(text: str, exact: ExactCounter) -> list[Token]:
     """Cut a text into its tokens, characters whole.
 
     Examples
     --------
-    >>> [(token.text, token.shared) for token in tokens_of("Hi 🌵", ExactCounter("o200k_base"))]
+    >>> [(token.text, token.shared) for token in token_pieces("Hi 🌵", ExactCounter("o200k_base"))]
     [('Hi', 1), (' 🌵', 2), ('', 2)]
     """
     results = list[Token]()
@@ -78,7 +78,7 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
     shown = beginning_of(text)
-    tokens = tokens_of(shown, exact)[:_MOST]
+    tokens = token_pieces(shown, exact)[:_MOST]
     blocks = [_block(*line, count) for line in lines(tokens)]
     note = _note(text, tokens, exact, count)
     return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
@@ -102,7 +102,7 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
 
     Examples
     --------
-    >>> found = tokens_of("one\n\ntwo", ExactCounter("o200k_base"))
+    >>> found = token_pieces("one\n\ntwo", ExactCounter("o200k_base"))
     >>> [(first, last, [token.text for _, token in line]) for first, last, line in lines(found)]
     [(1, 2, ['one', '\n\n']), (3, 3, ['two'])]
     """

@@ -12,10 +12,16 @@ from budgetkit.lab.explorers.budget.notices import source
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Kpi, chart
-from budgetkit.lab.explorers.panel import explained, meaning
+from budgetkit.lab.explorers.panel import explained, word_meaning
 from budgetkit.lab.figures.question import Columns, Question, short, signed
 from budgetkit.lab.figures.turns import ALL
-from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
+from budgetkit.lab.figures.window import (
+    Claim,
+    left_of_pool,
+    takes_the_rest,
+    too_many,
+    window_claims,
+)
 from budgetkit.message import Data
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
@@ -35,7 +41,7 @@ def bar(stage: BudgetStage) -> Data:
     plan = stage.results.plan
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
-    segments = [_segment(stage.settings, plan, claim, rest) for claim in claims(plan)]
+    segments = [_segment(stage.settings, plan, claim, rest) for claim in window_claims(plan)]
 
     claimed = "Each section claims its cap."
     if rest:
@@ -50,7 +56,7 @@ def bar(stage: BudgetStage) -> Data:
         name = before.budget.name or "own budget"
         parts = [
             {"key": c.line, "tokens": c.tokens, "color": colour(c.line)}
-            for c in claims(before)
+            for c in window_claims(before)
             if c.tokens > 0
         ]
         text = f"pinned: {name}, {before.budget.window:,} tokens"
@@ -275,7 +281,7 @@ def signed_short(value: int) -> str:
 def _first_cut(results: BudgetResults) -> list[Kpi]:
     if results.demand is None:
         return []
-    tip = meaning("first cut")
+    tip = word_meaning("first cut")
     if results.first_cut is None:
         return [Kpi("first", "first cut", "none", tip)]
     turn, section = results.first_cut

@@ -18,7 +18,7 @@ from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.why import remedies, sections_told
-from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
+from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
@@ -236,7 +236,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         controls=controls,
         status=status_with_reasons,
         charts=charts,
-        door=door,
+        door=file_entry,
         texts=texts,
         reader=reading,
         requests=requests,

@@ -140,12 +140,12 @@ def _fits(results: BudgetResults) -> str:
     return f"Turn {results.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
 
 
-def listed(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Return names as a sentence lists them.
 
     Examples
     --------
-    >>> listed(["history"]), listed(["system", "memory", "history"])
+    >>> name_list(["history"]), name_list(["system", "memory", "history"])
     ('history', 'system, memory and history')
     """
     *others, last = names
@@ -167,12 +167,12 @@ def source(stage: BudgetStage) -> str:
     counted = counted_with(results.counter, results.model, trace)
     better = advice(results.counter)
     return (
-        f"{called(settings, trace, len(traces))}: {turns}, "
+        f"{conversation_label(settings, trace, len(traces))}: {turns}, "
         f"{many(len(trace.messages), 'message')}, {counted}.{better}"
     )
 
 
-def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
+def conversation_label(settings: BudgetSettings, trace: Trace, many: int) -> str:
     """Return a conversation's name, with its number if the file holds several."""
     if many == 1:
         return title_of(str(settings.trace), trace)
@@ -199,7 +199,9 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     budget = stage.results.budget
     counter = stage.results.counter.name
     # The lines that count and read the conversation.
-    program = f"{python(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
+    program = (
+        f"{budget_program(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
+    )
     if settings.trace is not None:
         which = f", conversation={settings.conversation}" if settings.conversation else ""
         read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
@@ -235,7 +237,7 @@ def counter_of(settings: BudgetSettings) -> str:
     return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
 
 
-def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
+def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> str:
     """Return a program that makes the budget.
 
     Examples
@@ -243,7 +245,7 @@ def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
     >>> import budgetkit as bk
     >>> model = bk.model("gpt-5.4")
     >>> budget = bk.presets.chat(model).assign(conversation=2_000)
-    >>> print(python(BudgetSettings("chat", lines={"conversation": 2_000}), model, budget))
+    >>> print(budget_program(BudgetSettings("chat", lines={"conversation": 2_000}), model, budget))
     import budgetkit as bk
     <BLANKLINE>
     budget = bk.presets.chat(bk.model('gpt-5.4')).assign(conversation=2000)

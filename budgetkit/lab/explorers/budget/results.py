@@ -18,7 +18,7 @@ from budgetkit.counters.memory import Memo
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
-from budgetkit.lab.figures.turns import first_cut
+from budgetkit.lab.figures.turns import first_cut_row
 from budgetkit.models import Model, found_by, resolve, similar_models
 from budgetkit.plan import Item, Plan, allocate, fit
 from budgetkit.plan.batch import RequestBatch
@@ -246,7 +246,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     )
 
     # The first cut stands in the rows of the demand; its turn is the row's name.
-    first = first_cut(turns.columns(budget))
+    first = first_cut_row(turns.columns(budget))
     if first is not None:
         row, section = first
         planned = replace(planned, first_cut=(int(turns.demand.index[row]), section))

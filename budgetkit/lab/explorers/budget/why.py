@@ -19,7 +19,7 @@ from budgetkit.lab.explorers.budget.results import (
     typed_demand,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, WINDOWS, BudgetSettings, longest_window
-from budgetkit.lab.explorers.folds import Content, button, choice, text
+from budgetkit.lab.explorers.folds import Content, button, choice, text_part
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
@@ -46,17 +46,23 @@ class WhyFold(Content):
         plan = stage.results.plan
         lost = lost_sections(stage.results.plan)
         if not lost:
-            return [text("Nothing is lost, so there is nothing to fix.")]
+            return [text_part("Nothing is lost, so there is nothing to fix.")]
         of = self._asked(plan, lost)
         why = plan.why(of)
-        blocks: list[Data] = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
+        blocks: list[Data] = [
+            text_part(_title(plan, of)),
+            {"is": "list", "items": list(why.reasons)},
+        ]
         mends = [self._row(stage, mend, of) for mend in why.mends]
         if mends:
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
-            blocks += [text("To keep it, make one of these changes:"), {"is": "rows", "rows": rows}]
+            blocks += [
+                text_part("To keep it, make one of these changes:"),
+                {"is": "rows", "rows": rows},
+            ]
         else:
             none = "No single change keeps all of it; two are needed, or a shorter text."
-            blocks.append(text(why.unmended or none))
+            blocks.append(text_part(why.unmended or none))
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         return [choice("Lost from", "of", names, why.section), *blocks]
 

@@ -12,8 +12,8 @@ from budgetkit.budget.html import GREY
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
-from budgetkit.lab.explorers.folds import Kpi, figure, listed
-from budgetkit.lab.figures.question import Question, dollars, rows, short
+from budgetkit.lab.explorers.folds import Kpi, figure, table_text
+from budgetkit.lab.figures.question import Question, dollars, short, table_rows
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
 from budgetkit.message import Data
 
@@ -55,7 +55,7 @@ def lanes(results: ConversationResults) -> list[Data]:
     """Return a row for each compared rule, the cheapest first."""
     order = [*results.replays]
     drawn = []
-    for row in rows(results.compared.ranking):
+    for row in table_rows(results.compared.ranking):
         name = row["policy"]
         replayed = results.replays[name]
         cost = f"{row['relative_cost']:.2f} x" if np.isnan(row["cost"]) else dollars(row["cost"])
@@ -156,7 +156,7 @@ def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
         note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
     if name in MARKED:
         spec = marked(spec, results.request)
-    shown = listed(table.head(MOST_ROWS)) if opened else None
+    shown = table_text(table.head(MOST_ROWS)) if opened else None
     click = "request" if name in BY_REQUEST else None
     return figure(QUESTIONS[name].title, note, spec, shown, click)
 

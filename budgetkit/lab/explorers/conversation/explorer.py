@@ -15,7 +15,7 @@ from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.controls import begun
-from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
+from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
 from budgetkit.lab.explorers.conversation.notices import status
@@ -265,7 +265,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         controls=controls,
         status=status,
         charts=charts,
-        door=door,
+        door=file_entry,
         texts=texts,
         reader=reading,
         requests=lambda stage: replay_requests(stage.results.shown.outcome, stage.results.request),

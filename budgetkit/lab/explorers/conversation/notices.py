@@ -10,7 +10,7 @@ from budgetkit.budget import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
-    called,
+    conversation_label,
     counted_with,
     missing_window,
     silent,
@@ -131,7 +131,9 @@ def _too_large(results: ConversationResults) -> list[str]:
 def source(stage: ConversationStage) -> str:
     """Describe the sources of the numbers: counts, cache rules and prices."""
     results = stage.results
-    which = called(stage.settings.budget_settings, results.trace, len(results.conversations))
+    which = conversation_label(
+        stage.settings.budget_settings, results.trace, len(results.conversations)
+    )
     sizes = {
         "message": len(results.trace.messages),
         "turn": len(results.trace.turns),

@@ -42,7 +42,7 @@ from budgetkit.lab.sessions.comparing import (
     comparison,
 )
 from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.setup import setup_of
+from budgetkit.lab.sessions.setup import replay_setup
 from budgetkit.message import Data
 from budgetkit.plan import Ints
 from budgetkit.pruning import NEVER, Policy
@@ -288,8 +288,8 @@ class ReplayRun:
 
         def compare() -> tuple[Trace, Comparison]:
             if session is not None:
-                return self.trace, comparison(setup_of(session, window))
-            setup = setup_of(self.trace, window, self.prices, self.cache, self.counter)
+                return self.trace, comparison(replay_setup(session, window))
+            setup = replay_setup(self.trace, window, self.prices, self.cache, self.counter)
             return self.trace, comparison(setup)
 
         key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)

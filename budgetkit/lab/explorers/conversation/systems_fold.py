@@ -10,8 +10,15 @@ from budgetkit.budget import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import Content, button, choice, figure_part, listed, text
-from budgetkit.lab.figures.question import dollars, rows
+from budgetkit.lab.explorers.folds import (
+    Content,
+    button,
+    choice,
+    figure_part,
+    table_text,
+    text_part,
+)
+from budgetkit.lab.figures.question import dollars, table_rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison
 from budgetkit.lab.sessions.sentences import (
@@ -50,13 +57,13 @@ class SystemsFold(Content):
             figures.rules_compared.title,
             f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
             figures.rules_compared.spec(compared, self._followed),
-            listed(table),
+            table_text(table),
             "request" if is_same else None,
         )
         parts = [
-            text(finding(compared.table)),
-            *(text(sentence) for sentence in replay_check(compared.table)),
-            *(text(notice, "cut") for notice in notices(compared.table)),
+            text_part(finding(compared.table)),
+            *(text_part(sentence) for sentence in replay_check(compared.table)),
+            *(text_part(notice, "cut") for notice in notices(compared.table)),
             drawn,
             choice("Follow a message", "follow", options, value),
         ]
@@ -85,21 +92,23 @@ class ReadsFold(Content):
             missing = (
                 "This conversation has no usage. Open a recorded session, such as made-up-session."
             )
-            return [text(missing)]
+            return [text_part(missing)]
         drawn = figure_part(
             "cache",
             figures.cache_reads.title,
             f"Predicted from earlier messages, times, models and settings. {MARKS}",
             figures.cache_reads.spec(session),
-            listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
+            table_text(figures.cache_reads.table(session).head(_MOST_ROWS)),
         )
         misses = []
-        for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
+        for row in table_rows(
+            session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)
+        ):
             cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
             words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
         sentences = [session.sentence, session.gap_sentence]
-        parts = [text(sentence) for sentence in sentences if sentence]
+        parts = [text_part(sentence) for sentence in sentences if sentence]
         parts.append(drawn)
         if not misses:
             return parts
@@ -147,7 +156,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 def fates(compared: Comparison, place: int) -> list[Data]:
     """Say for each rule until when a message is there, and which calls need it later."""
     lines = []
-    for row in rows(compared.table):
+    for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
         if outcome is None:
             continue
@@ -177,7 +186,7 @@ def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, 
 
 def _recorded(compared: Comparison) -> str:
     """Return the recorded bill in a sentence, if it is known."""
-    for row in rows(compared.table):
+    for row in table_rows(compared.table):
         if row["system"] == RECORDED and not np.isnan(row["least"]):
             number = many(row["compactions"], "compaction")
             lost = many(row["used_later"], "message")
@@ -200,7 +209,7 @@ class TurningFold(Content):
         messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"32 replays of {messages:,} messages: this takes some seconds."
-            return [text(words), button("Work it out", {"work": True})]
+            return [text_part(words), button("Work it out", {"work": True})]
         compared = stage.results.run.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
@@ -211,9 +220,9 @@ class TurningFold(Content):
             figures.order_turns.title,
             f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
             figures.order_turns.spec(table),
-            listed(figures.order_turns.table(table)),
+            table_text(figures.order_turns.table(table)),
         )
-        return [*map(text, turning_points(table)), drawn]
+        return [*map(text_part, turning_points(table)), drawn]
 
     def hear(self, stage: ConversationStage, event: Data) -> None:
         """Let the turning points be worked out, which takes long, once the button was pressed."""

@@ -7,10 +7,10 @@ import re
 from datetime import date
 from typing import Any
 
+from budgetkit.lab.explorers.budget.notices import budget_program as budget_python
 from budgetkit.lab.explorers.budget.notices import (
     counter_of,
 )
-from budgetkit.lab.explorers.budget.notices import python as budget_python
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
@@ -25,10 +25,12 @@ def texts(stage: ConversationStage) -> dict[str, str]:
     results = stage.results
     base = stage.settings.budget_settings
     budget = budget_python(base, results.budget_results.model, results.budget)
-    return {**budget_texts(stage.budget), "python": python(stage.settings, results, budget)}
+    return {**budget_texts(stage.budget), "python": replay_program(stage.settings, results, budget)}
 
 
-def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
+def replay_program(
+    settings: ConversationSettings, results: ConversationResults, budget: str
+) -> str:
     """Return a program that replays the conversation under the policy shown."""
     policy = results.policies[results.main]
     lines = [
