@@ -97,6 +97,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "size": {"line": LINES, "size": SHARES},
     "limits": {"line": LINES, "at_least": SIZES, "at_most": SIZES},
     "lock": {"line": LINES, "on": [True, False]},
+    "switch": {"line": LINES, "on": [True, False]},
     "counter": {"name": ["", "chars/4", "cl100k_base"]},
     "trace": {"name": [None, "toy", "support-chat"]},
     "path": {"path": ["support-chat", "no such file"]},
@@ -137,7 +138,7 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "risk": {"chance": [0.01, 0.1]},
     "window_mix": {"column": [None, "mixed", "class", "language"]},
     "document": {"document": [None, 0, 3]},
-    **{name: BUDGET[name] for name in ("line", "size", "limits", "lock")},
+    **{name: BUDGET[name] for name in ("line", "size", "limits", "lock", "switch")},
 }
 
 

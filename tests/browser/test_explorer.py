@@ -101,6 +101,18 @@ def test_a_slider_moved_by_keys_moves_bar_key_figures_and_copied_text(lab: Noteb
     assert copied(page).sizes["output"] == 3_276
 
 
+def test_a_section_is_switched_off_by_a_click_and_on_by_a_key(lab: Notebook) -> None:
+    switch = lab.page.get_by_role("switch", name="retrieval")
+    expect(switch).to_have_attribute("aria-checked", "true")
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "false")
+    expect(switch).to_have_text("off")
+    expect_kpi(lab.page, "pool", f"{CHAT['pool'] + CHAT['retrieval']:,}")
+    switch.press("Enter")
+    expect(switch).to_have_text("25 %")
+    expect_kpi(lab.page, "pool", f"{CHAT['pool']:,}")
+
+
 def test_a_handle_dragged_by_mouse_gives_and_takes_from_the_pool(lab: Notebook) -> None:
     page = lab.page
     bar = lab.place_of(page.locator("svg.bk-bar"))

@@ -544,6 +544,19 @@ def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
     assert explorer.budget.cap("system") == 900
 
 
+def test_a_section_is_switched_off_and_on_again_with_the_cap_it_began_with() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer._run_command("switch", line="retrieval", on=False)
+    assert explorer.budget.cap("retrieval") == 0
+    assert explorer.panel.controls["line_retrieval"]["share"] == "off"
+    explorer._run_command("switch", line="retrieval", on=True)
+    explorer.set(window=16_384)
+    assert explorer.budget.cap("retrieval") == 4_096, "a share of the window, as before"
+    assert "switch" not in explorer.panel.controls["line_user"], "what is required is always sent"
+    explorer._run_command("switch", line="output", on=False)
+    assert explorer.status.startswith("Unknown section 'output'.")
+
+
 def test_undo_and_redo_walk_through_every_kind_of_change() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     seen = [explorer.budget]

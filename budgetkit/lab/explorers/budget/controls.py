@@ -128,6 +128,16 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
+def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
+    """Switch a section off with a cap of 0, or on again with the cap that it began with."""
+    base = stage.settings.base(stage.results.model)
+    caps = {a.section: a.cap for a in stage.results.plan.budget.allocations}
+    if line not in caps:
+        raise LookupError(unknown_name("section", line, caps))
+    began_with = next((a.cap for a in base.allocations if a.section == line), None)
+    return stage.settings.next_amount(line, (began_with or None) if on else 0)
+
+
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
     """Plan with another counter; an empty name is the model's own."""
     return replace(stage.settings, counter=name.strip() or None)
@@ -247,6 +257,7 @@ BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "size": set_size,
     "limits": set_limits,
     "lock": lock,
+    "switch": switch,
     "counter": choose_counter,
     "setup": take_setup,
     "load": load,
@@ -339,6 +350,7 @@ def add_lines(
     settings = stage.settings
     budget = stage.results.plan.budget
     window = budget.window
+    needed = {a.section for a in budget.allocations if a.required or budget.floors[a.section]}
     for name, amount in amounts(stage).items():
         if name not in names:
             continue
@@ -346,7 +358,9 @@ def add_lines(
         tokens = {**budget.sizes, **budget.caps}.get(name, 0)
         size = window if tokens is None else tokens
         of_window = "pool"
-        if tokens is not None:
+        if is_section and tokens == 0:
+            of_window = "off"
+        elif tokens is not None:
             of_window = f"{100 * size / max(1, window):.3g} %"
         # A share stands at its own ratio, or at the size that a limit holds it to.
         ratio = size / max(1, window)
@@ -367,6 +381,9 @@ def add_lines(
             label = f"{name}, {BESIDE_SHORT[budget.kind]}"
         locked = name in settings.locks
         empty = "; empty: it draws on the shared pool" if is_section else ""
+        keys = {"lock": f"lock_{name}"} if can_lock else {}
+        if can_lock and is_section and name not in needed:
+            keys["switch"] = f"on_{name}"
         panel.line(
             f"line_{name}",
             label,
@@ -379,11 +396,12 @@ def add_lines(
             color=colour(name),
             hint="no cap" if is_section else "",
             locked=locked,
-            **({"lock": f"lock_{name}"} if can_lock else {}),
+            **keys,
         )
         if not can_lock:
             continue
         panel.inputs[f"lock_{name}"] = command("lock", "on", line=name)
+        panel.inputs[f"on_{name}"] = command("switch", "on", line=name)
         if name == LIMITED:
             share = amount if isinstance(amount, Share) else Share(0)
             most = window if share.at_most is None else share.at_most

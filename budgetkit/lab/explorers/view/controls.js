@@ -174,12 +174,13 @@ function paintLane(row, { text, says, color, main, sizes, usable, here, cost, cu
   put(remove, { "aria-label": `Remove ${text}`, title: `Remove ${text}` });
 }
 
-// A slider, what it comes to, a box for its number and a lock.
+// A slider, what it comes to, a box for its number and a lock; what a section comes to switches it off and on.
 function makeLine({ key, slide, lock }, panel) {
   const range = element("input", { type: "range" });
   const box = typedBox(key, panel, { class: "bk-digits", inputmode: "decimal" });
   const locker = element("button", { type: "button", class: "bk-lock" });
-  const node = element("div", { class: "bk-slide" }, element("span", { class: "bk-name" }), element("span", { class: "bk-share" }), box, locker, range);
+  const part = element("span", { class: "bk-share" });
+  const node = element("div", { class: "bk-slide" }, element("span", { class: "bk-name" }), part, box, locker, range);
   let gesture = "";
   range.addEventListener("pointerdown", ({ button }) => {
     if (button) return;
@@ -200,10 +201,17 @@ function makeLine({ key, slide, lock }, panel) {
     if (line) panel.follow(line, Math.floor((value / 100) * of), () => panel.rests(key));
   });
   locker.addEventListener("click", () => panel.put(lock, locker.getAttribute("aria-pressed") !== "true"));
+  const flip = () => node.toggle && panel.put(node.toggle, part.getAttribute("aria-checked") !== "true");
+  part.addEventListener("click", flip);
+  part.addEventListener("keydown", (event) => {
+    if (event.key !== " " && event.key !== "Enter") return;
+    event.preventDefault();
+    flip();
+  });
   return node;
 }
 
-function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock }, panel) {
+function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock, switch: toggle }, panel) {
   const [name, part, box, button, range] = node.children;
   node.slide = slide;
   // The stops stay under the hand that holds the slider.
@@ -213,6 +221,12 @@ function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, 
   say(name, label);
   say(part, share ?? "");
   part.hidden = share === undefined;
+  node.toggle = locked ? undefined : toggle;
+  const isOn = share !== "off";
+  const about_switch = `Switch ${slide.line} ${isOn ? "off" : "on"}`;
+  put(part, node.toggle
+    ? { role: "switch", tabindex: 0, "aria-checked": String(isOn), "aria-label": slide.line, title: about_switch }
+    : { role: null, tabindex: null, "aria-checked": null, "aria-label": null, title: null });
   const style = color && `--bk-color:${color}`;
   const reach = stops ? { min: 0, max: stops.length - 1, step: 1 } : { min: slide.min ?? 0, max: slide.max, step: slide.step };
   put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? text ?? stops?.[place]?.[1] });
