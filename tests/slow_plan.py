@@ -34,9 +34,9 @@ from budgetkit.plan.plan import Plan, raise_if_overrun
 from tests.slow_columns import Columns, Ints, Units, select
 
 
-def slow_fit(budget: Budget, items: Iterable[Item], cut: Cut | None = None) -> Plan:
+def slow_fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -> Plan:
     """Choose which whole items stay."""
-    columns = Columns(items)
+    columns = Columns(items.items if isinstance(items, Items) else items)
     demand = columns.demand
     budget = with_undeclared(budget, demand, columns.roles)
     choice = _Choice(budget, columns, cut)

@@ -279,7 +279,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     table = bk.compare(made_up, ["claude-code"])
     assert table.attrs["replayed"] == pytest.approx(billed, rel=0.005)
     (sentence_of_it, lacking, where) = replay_check(table)
-    assert sentence_of_it.endswith(f"in it, where ${billed:,.2f} was billed: 0.0%.")
+    assert sentence_of_it.endswith(f"; ${billed:,.2f} was billed: 0.0%.")
     # No program logs the call that wrote its summary; a rule's row holds the price of such a call.
     cost = number_of(table, "claude-code", "summary_cost")
     assert f"so ${billed:,.2f} lacks what that cost" in lacking and f"(${cost:,.2f})" in lacking

@@ -111,12 +111,12 @@ def sessions_command(
     if setting is not None:
         answers.settings(session, setting, window, as_json)
     elif with_tools:
-        answers.held(session, with_text, as_json)
+        answers.show_holding(session, with_text, as_json)
     elif report is not None:
         page = import_module("budgetkit.extras.shell.sessions_page")
-        page.save(session, window, report, with_text)
+        page.save_page(session, window, report, with_text)
     else:
-        answers.answer(session, window, with_text, as_json)
+        answers.answer_questions(session, window, with_text, as_json)
     return None
 
 
