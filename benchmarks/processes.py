@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.way:
-        print(json.dumps({case: seconds for case, seconds in timed(asked.folder, asked.way)}))
+        print(json.dumps(dict(timed(asked.folder, asked.way))))
         return
     lines = []
     for line in table(asked.folder, asked.cores, asked.repeats):

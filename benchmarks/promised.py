@@ -356,7 +356,7 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     whole = int(trace.counts(count).sum())
     allocations = [bk.Allocation("history"), bk.Allocation("current")]
     budget = bk.Budget(10 * whole, [], allocations, remainder="history", undeclared="pool")
-    roles = {role: "history" for role in ("user", "assistant", "tool", "system")}
+    roles = dict.fromkeys(("user", "assistant", "tool", "system"), "history")
     by_request = any(message.tool_calls for message in trace.messages)
     options = {
         "by": "request" if by_request else "turn",

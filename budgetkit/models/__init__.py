@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date as Day
+from datetime import date as Day  # noqa: N812
 from functools import cache, lru_cache
 from typing import Any, Final, Literal
 

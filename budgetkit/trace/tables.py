@@ -54,7 +54,7 @@ _MAGIC = {
 }
 
 
-class UnknownColumns(ValueError):
+class UnknownColumnsError(ValueError):
     """An error for a table whose columns name no speaker and no text.
 
     Attributes
@@ -108,7 +108,7 @@ class TableReader:
                         if isinstance(cell, str) and cell.startswith(("[", "{")):
                             outflow.add(values=marks(cell.encode("utf-8", "replace")))
                     yield row
-        except (ImportError, OutflowError, UnknownColumns):
+        except (ImportError, OutflowError, UnknownColumnsError):
             raise
         except MemoryError:
             raise ValueError(
@@ -178,7 +178,7 @@ class TableReader:
                     key: unpacked(value) for key, value in cells.items() if value not in (None, "")
                 }
                 if self.columns is None and is_first and not _is_document(document):
-                    raise UnknownColumns(self.name, cells)
+                    raise UnknownColumnsError(self.name, cells)
                 yield number, document
                 continue
             message = {

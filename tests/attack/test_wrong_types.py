@@ -28,32 +28,25 @@ STRANGE: dict[str, Any] = {
         repr(value): value
         for value in (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)
     },
-    **{
-        "nan": float("nan"),
-        "inf": float("inf"),
-        "10**400": 10**400,
-        "set": {1},
-        "object": object(),
-        "type": type,
-    },
-    **{
-        "bool of numpy": np.bool_(True),
-        "float of numpy": np.float64(3),
-        "text of numpy": np.str_("a"),
-    },
-    **{
-        "array": np.array([1]),
-        "empty array": np.array([]),
-        "series": pd.Series([1]),
-        "missing": pd.NA,
-    },
-    **{"no number": Decimal("NaN"), "no number that signals": Decimal("sNaN")},
-    **{
-        "decimal": Decimal("0.1"),
-        "fraction": Fraction(1, 3),
-        "budget": bk.Budget(9),
-        "share": bk.Share(0.1),
-    },
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "10**400": 10**400,
+    "set": {1},
+    "object": object(),
+    "type": type,
+    "bool of numpy": np.bool_(True),
+    "float of numpy": np.float64(3),
+    "text of numpy": np.str_("a"),
+    "array": np.array([1]),
+    "empty array": np.array([]),
+    "series": pd.Series([1]),
+    "missing": pd.NA,
+    "no number": Decimal("NaN"),
+    "no number that signals": Decimal("sNaN"),
+    "decimal": Decimal("0.1"),
+    "fraction": Fraction(1, 3),
+    "budget": bk.Budget(9),
+    "share": bk.Share(0.1),
 }
 FIELDS: dict[str, tuple[str, ...]] = {
     "Allocation": (

@@ -367,7 +367,7 @@ def test_a_recorded_call_ends_with_its_answer_and_tells_what_was_counted(
     assert usage_frame(trace)["context_tokens"].tolist() == [context]
 
 
-SAMPLES = [path for path in (Path(__file__).parents[1] / "formats").glob("*.json*")]
+SAMPLES = list((Path(__file__).parents[1] / "formats").glob("*.json*"))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

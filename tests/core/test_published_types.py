@@ -111,7 +111,7 @@ def test_no_attribute_of_opentelemetry_is_unknown() -> None:
     )
     names = [text for text in vars(attributes).values() if str(text).startswith("gen_ai.usage.")]
     message = '[{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]'
-    span = {name: 5 for name in names} | {"gen_ai.input.messages": message}
+    span = dict.fromkeys(names, 5) | {"gen_ai.input.messages": message}
     trace = bk.load_trace({"attributes": span})
     assert not [note for note in trace.warnings if note.startswith("Not read")]
 

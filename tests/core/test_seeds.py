@@ -249,7 +249,7 @@ def test_s13_document_003_priority_classes() -> None:
     """Required is never starved, then high, medium, low; a disabled section has 0."""
     rules = {"system_prompt": {"max_tokens": 500}, "rag_memories": {"max_tokens": 0}}
     budget = presets.agent_prompt(900, {"context_budget": {"allocations": rules}})
-    plan = bk.allocate(budget, {s: 1_000 for s in SECTIONS_003})
+    plan = bk.allocate(budget, dict.fromkeys(SECTIONS_003, 1000))
     assert {g.section: g.granted for g in plan.grants if g.demand} == {
         "system_prompt": 500,
         "working_memory": 400,
@@ -266,7 +266,7 @@ def test_s13_document_003_priority_classes() -> None:
 def test_s13_document_003_medium_comes_before_low(window: int, medium: list[int], low: int) -> None:
     """Required 500 and high 800 are there; low gets nothing before every medium section has its cap."""
     budget = presets.agent_prompt(window)
-    plan = bk.allocate(budget, {s: 1_000 for s in SECTIONS_003})
+    plan = bk.allocate(budget, dict.fromkeys(SECTIONS_003, 1000))
     assert [plan[s].granted for s in ("system_prompt", "working_memory")] == [500, 800]
     assert [
         plan[s].granted for s in ("rag_memories", "action_history", "subscribed_artifacts")

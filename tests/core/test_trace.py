@@ -209,12 +209,24 @@ def test_a_role_table_says_where_everything_goes() -> None:
         contexts={5: (Passage.of("a passage found"),)},
     )
     demand = trace.demand(words, PRESET, PLAIN)
-    assert demand.loc[1].to_dict() == dict(
-        rules=1, kit=2, found=0, said=0, results=0, asked=2, doing=4
-    )
-    assert demand.loc[2].to_dict() == dict(
-        rules=1, kit=2, found=3, said=7, results=2, asked=3, doing=3
-    )
+    assert demand.loc[1].to_dict() == {
+        "rules": 1,
+        "kit": 2,
+        "found": 0,
+        "said": 0,
+        "results": 0,
+        "asked": 2,
+        "doing": 4,
+    }
+    assert demand.loc[2].to_dict() == {
+        "rules": 1,
+        "kit": 2,
+        "found": 3,
+        "said": 7,
+        "results": 2,
+        "asked": 3,
+        "doing": 3,
+    }
 
 
 def test_without_current_and_step_a_turn_goes_by_its_roles() -> None:

@@ -276,8 +276,12 @@ UNKNOWN: dict[str, list[dict[str, Any]]] = {
     ],
     "a bound": [
         {
-            **{"type": "contour", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]]},
-            **{"contours": {"start": 2}, "line": {"color": "#000000", "width": 1}},
+            "type": "contour",
+            "x": [1, 2],
+            "y": [1, 2],
+            "z": [[1, NAN], [3, 4]],
+            "contours": {"start": 2},
+            "line": {"color": "#000000", "width": 1},
         }
     ],
 }

@@ -249,7 +249,7 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
 def test_halves_that_choose_otherwise_are_named() -> None:
     result = next(
         result
-        for result in map(lambda run: choices(run, 24), range(20))
+        for result in (choices(run, 24) for run in range(20))
         if None not in (result.row, result.choice(result.parts[1]))
         and result.row != result.choice(result.parts[1])
     )

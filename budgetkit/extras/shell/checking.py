@@ -195,14 +195,15 @@ def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dic
 
 def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
     """Write workflow commands, from which GitHub makes annotations."""
-    lines = []
-    for failure in checked.failures:
-        lines.append(
-            ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
-        )
+    lines = [
+        ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
+        for failure in checked.failures
+    ]
     kind_of_finding = "error" if checked.strict else "warning"
-    for finding in checked.findings:
-        lines.append((kind_of_finding, finding.code, two_sentences(finding.sentence, finding.mend)))
+    lines += [
+        (kind_of_finding, finding.code, two_sentences(finding.sentence, finding.mend))
+        for finding in checked.findings
+    ]
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
     return "\n".join(
         f"::{kind} title=budgetkit {code}::{printable(text).translate(_ESCAPES)}"

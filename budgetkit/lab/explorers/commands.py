@@ -28,7 +28,7 @@ from budgetkit.message import Data
 from budgetkit.requests.reading.formats import format_table as format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
-from budgetkit.trace.tables import UnknownColumns
+from budgetkit.trace.tables import UnknownColumnsError
 
 MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
 WELCOME = {
@@ -142,7 +142,7 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
         return stage.settings
     try:
         name = shelf_of(stage).open(path.strip())
-    except UnknownColumns:
+    except UnknownColumnsError:
         return stage.settings  # the page asks for them
     return stage.settings.showing(name, path.strip())
 
@@ -151,7 +151,7 @@ def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
     """Read a file that was dropped, pasted or chosen in the page, and show it."""
     try:
         shelf_name = shelf_of(stage).read(name, content)
-    except UnknownColumns:
+    except UnknownColumnsError:
         return stage.settings  # the page asks for them
     return stage.settings.showing(shelf_name)
 

@@ -102,7 +102,7 @@ class TuningRun:
         return self.thread is not None and self.found is None and not self.problem
 
 
-class Stopped(RuntimeError):
+class StoppedError(RuntimeError):
     """The work was stopped by hand."""
 
 
@@ -239,7 +239,7 @@ class DecideFold(Content):
             run.found = decide(
                 case, objective, risk, lambda said, done: self._tell(run, said, done)
             )
-        except Stopped:
+        except StoppedError:
             run.problem = "Stopped; nothing was chosen."
         # whatever it is: a run that died in silence would run for ever in the page
         except Exception as problem:
@@ -248,7 +248,7 @@ class DecideFold(Content):
 
     def _tell(self, run: TuningRun, sentence: str, done: float) -> None:
         if run.stopped.is_set():
-            raise Stopped("stopped by hand")
+            raise StoppedError("stopped by hand")
         run.said = sentence
         run.done = done
         if time.monotonic() - run.told > SELDOM:

@@ -33,7 +33,7 @@ from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read_texts
 from budgetkit.models import Model
 from budgetkit.trace import Trace, load_traces, shipped_traces
-from budgetkit.trace.tables import UnknownColumns
+from budgetkit.trace.tables import UnknownColumnsError
 
 
 def short_name(counter: Counter) -> str:
@@ -190,7 +190,7 @@ class Shelf(ABC, Generic[Entry]):
     def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
         try:
             entry = self._load(name, source, columns)
-        except UnknownColumns as problem:
+        except UnknownColumnsError as problem:
             self.undecided = PendingTable(name=name, content=source, columns=problem.columns)
             raise
         self.undecided = None

@@ -317,7 +317,7 @@ def known_model(name: str) -> tuple[Model, str]:
 _LIKE = 0.6  # of 1, how like a name must be to be offered
 
 
-class UnknownModel(ValueError):
+class UnknownModelError(ValueError):
     """A typed model that is not listed.
 
     Attributes
@@ -327,7 +327,7 @@ class UnknownModel(ValueError):
 
     Examples
     --------
-    >>> UnknownModel("gtp-4o").picks[0], UnknownModel("zzz").picks
+    >>> UnknownModelError("gtp-4o").picks[0], UnknownModelError("zzz").picks
     ('gpt-4o', [])
     """
 
@@ -347,7 +347,7 @@ def typed_model(name: str) -> Model:
     """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
     if model := found_by(name.strip()):
         return model  # one that has ended too
-    raise UnknownModel(name.strip())
+    raise UnknownModelError(name.strip())
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:

@@ -74,7 +74,7 @@ def shortest_ratio(tokens: int, window: int) -> Decimal:
     if tokens >= window:
         return Decimal(1)
     exact = Fraction(tokens, window)
-    for digits in range(0, 40):
+    for digits in range(40):
         scaled = -(-exact.numerator * 10**digits // exact.denominator)  # rounded up
         if scaled * window // 10**digits == tokens:
             return Decimal(scaled).scaleb(-digits)
