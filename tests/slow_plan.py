@@ -177,7 +177,7 @@ class _Choice:
         parted = sorted({self.columns.items[i].section for i in broken} & required)
         if parted:
             raise ValueError(
-                f"Items of the required section {brief(parted[0])} belong to a group of which others were dropped. "
+                f"Items of the required section {brief(parted[0])} belong to a group whose other items were dropped. "
                 "Make both sections required, or send both roles to one section."
             )
 

@@ -199,7 +199,7 @@ class Budget:
 
     @property
     def unclaimed(self) -> int:
-        """Window less reserves less caps, in tokens; negative when they claim too much."""
+        """Window minus reserves minus caps, in tokens; negative when they claim too much."""
         return self.window - self.reserved - self.capped
 
     @property

@@ -155,7 +155,7 @@ def _raw(item: Item) -> Raw:
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
-            f"No text in an item of section {brief(item.section)}. Pass payload=... to Item, or save the plan with "
+            f"An item of section {brief(item.section)} has no text. Pass payload=... to Item, or save the plan with "
             "texts=True."
         )
     if isinstance(payload, str):

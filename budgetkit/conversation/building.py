@@ -177,7 +177,9 @@ def build(
         default_role = "user" if is_question else _speaker(section, roles, question_section)
         section_items = _items(section, _as_list(value), default_role, count, framing)
         if is_question and question:
-            raise ValueError(f"Two questions, one of them {brief(keyword)}. Pass one.")
+            raise ValueError(
+                f"The question was given twice, once as {brief(keyword)}. Pass it once."
+            )
         if is_question:
             # What the model did about it, calls and results, may follow it.
             if section_items and section_items[0].payload.role != "user":

@@ -459,7 +459,7 @@ class Conversation:
         if inspect.iscoroutine(text):
             text.close()
         raise TypeError(
-            f"Invalid summary of type {type(text).__name__}. Return a text, or await arequest()."
+            f"Invalid summary of type {type(text).__name__}. Return a string, or await arequest()."
         )
 
 

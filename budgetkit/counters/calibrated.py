@@ -145,8 +145,8 @@ def fitted(
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
         raise ValueError(
-            f"{len(texts)} texts have {len(counts)} counts. Pass the provider's count of each text, and at "
-            "least one text."
+            f"Got {len(texts)} texts but {len(counts)} counts. Pass at least one text, and the provider's count "
+            "for each."
         )
     sizes = counter.many(texts)
     if not sum(sizes) or sum(counts) <= 0:

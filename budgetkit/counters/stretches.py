@@ -87,7 +87,7 @@ def piece_end(written: str, read: Read, at: int) -> int:
             end = None if end is None else step(read, end)
         if end is not None and end > at:
             return end
-    raise AssertionError(f"no piece begins at byte {at}, and every character is in one")
+    raise AssertionError(f"no piece begins at byte {at}, but every character belongs to a piece")
 
 
 def _count_piece(name: str, read: Read, start: int, stop: int) -> int:

@@ -158,7 +158,7 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
     place = Path(path).expanduser()
     if not place.is_file():
         raise ValueError(
-            f"{missing_file(path)} A tokenizer is a tokenizer.json, a SentencePiece model or a tiktoken file."
+            f"{missing_file(path)} Pass a tokenizer.json, a SentencePiece model or a tiktoken file."
         )
     row = vocabulary_of(model) or {}
     file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))

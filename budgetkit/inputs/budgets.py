@@ -501,14 +501,14 @@ def general_policy_of(policy: Policy | str) -> Policy:
     >>> general_policy_of("codex")
     Traceback (most recent call last):
     ...
-    ValueError: 'codex' is the rule of a product, for bk.replay only. Choose Summarise(text=...) or DropToolResults().
+    ValueError: 'codex' is a product's rule and works only in bk.replay. Choose ...
     """
     rules = policy_of(policy)
     for part in _nested_policies(rules):
         if isinstance(part, System | Compact | ClearResults):
             name = part.name if isinstance(part, System) else part
             raise ValueError(
-                f"{brief(name)} is the rule of a product, for bk.replay only. "
+                f"{brief(name)} is a product's rule and works only in bk.replay. "
                 "Choose Summarise(text=...) or DropToolResults()."
             )
     return rules

@@ -337,7 +337,7 @@ class _Choice(Sections):
         losers = sorted({self.columns.items[i].section for i in orphans} & required)
         if losers:
             raise ValueError(
-                f"Items of the required section {brief(losers[0])} belong to a group of which others were dropped. "
+                f"Items of the required section {brief(losers[0])} belong to a group whose other items were dropped. "
                 "Make both sections required, or send both roles to one section."
             )
         self.orphans = orphans

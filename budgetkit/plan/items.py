@@ -77,8 +77,8 @@ as a counter returns.
             object.__setattr__(self, "tokens", number)  # a number of numpy's, from a frame
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
             raise ValueError(
-                f"Invalid tokens of an item of section {brief(self.section)}: {brief(self.tokens)}. "
-                f"Use a whole number from 0 to {MOST_TOKENS:,}, as a counter returns."
+                f"Invalid token count of an item in section {brief(self.section)}: {brief(self.tokens)}. "
+                f"Use a whole number from 0 to {MOST_TOKENS:,}, such as a counter returns."
             )
 
 

@@ -69,7 +69,7 @@ def token_budget(
     twice = [a.section for a in lines if [b.section for b in lines].count(a.section) > 1]
     if twice:
         raise ValueError(
-            f"Duplicate allocation of {quoted(dict.fromkeys(twice))}. Keep one for each source."
+            f"Duplicate allocations for {quoted(dict.fromkeys(twice))}. Keep one for each source."
         )
     by_source = {"user": Allocation("user", required=True, importance=9)} | {
         a.section: a for a in lines

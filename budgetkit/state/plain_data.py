@@ -78,7 +78,7 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
             return exactly(value)
     raise ValueError(
         f"Cannot save {where}: {brief(value)} is a {type(value).__name__}. "
-        "Use texts, numbers, lists and mappings with text keys."
+        "Use strings, numbers, lists and mappings with string keys."
     )
 
 

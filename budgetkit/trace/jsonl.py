@@ -254,7 +254,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(f"{brief(name)} stands twice in one object")
+                raise ValueError(f"{brief(name)} appears twice in one object")
     return fields
 
 

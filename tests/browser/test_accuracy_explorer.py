@@ -96,7 +96,7 @@ def test_a_class_that_is_chosen_leaves_its_documents_alone(lab: Notebook) -> Non
     before = page.locator(".bk-kpi[data-key=mape] b").inner_text()
     option = page.locator(".bk-controls select[multiple] option", has_text="code (")
     option.click()
-    expect(page.locator(".bk-source")).to_contain_text("of them looked at")
+    expect(page.locator(".bk-source")).to_contain_text("of them selected")
     expect(page.locator(".bk-kpi[data-key=mape] b")).not_to_have_text(before)
     expect(page.locator(".bk-card[data-key=strip] .bk-note")).to_contain_text("off on average over")
     page.get_by_role("button", name="Undo", exact=True).click()

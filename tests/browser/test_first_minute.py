@@ -68,10 +68,10 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
-    expect(told).to_contain_text("'plenty' is no number, so 100,000 stays")
+    expect(told).to_contain_text("'plenty' is not a number, so 100,000 stays")
     # The live region says it as well, for whoever does not see the box.
     live = page.locator(".bk-status[role=status][aria-live=polite]")
-    expect(live).to_contain_text("'plenty' is no number, so 100,000 stays")
+    expect(live).to_contain_text("'plenty' is not a number, so 100,000 stays")
     for refused, reason in {
         "9,000,000,000": "is too large",
         "-5": "is too small",

@@ -93,7 +93,7 @@ def test_a_card_moves_and_cells_that_depend_on_it_run_again(marimo: Page) -> Non
     box = card.locator("[data-control=line_conversation] input[type=text]")
     box.fill("a lot")
     box.press("Enter")
-    expect(card.locator(".bk-beside")).to_contain_text("is no number")
+    expect(card.locator(".bk-beside")).to_contain_text("is not a number")
     expect(box).to_have_value("1,638")
 
 

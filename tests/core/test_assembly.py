@@ -86,7 +86,7 @@ def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
     )
     with pytest.raises(
         ValueError,
-        match="No text in an item of section 'system'. .* or save the plan with texts=True.",
+        match="An item of section 'system' has no text. .* or save the plan with texts=True.",
     ):
         assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
     assert assembly.messages(

@@ -118,7 +118,7 @@ def test_with_groups_and_cuts_inside_as_well(
     try:
         alone = [bk.fit(budget, items, shorter) for items in requests]
     except ValueError:  # a required section's item is grouped with one that was dropped
-        with pytest.raises(ValueError, match="belong to a group of which others were dropped"):
+        with pytest.raises(ValueError, match="belong to a group whose other items were dropped"):
             many.columns(budget)
         return
     columns = many.columns(budget)

@@ -298,7 +298,9 @@ def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool
 
 def test_the_question_is_given_once_and_by_its_user() -> None:
     budget = bk.presets.chat(8_192)
-    with pytest.raises(ValueError, match="Two questions, one of them 'query'. Pass one."):
+    with pytest.raises(
+        ValueError, match="The question was given twice, once as 'query'. Pass it once."
+    ):
         bk.build(budget, COUNT, question="Where?", query="Where?")
     with pytest.raises(ValueError, match="Invalid role of the question: 'system'. Expected user"):
         bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})

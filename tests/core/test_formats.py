@@ -459,7 +459,7 @@ def test_nesting_is_bounded_and_half_a_character_is_written_as_an_escape() -> No
 
 @pytest.mark.parametrize("name", ["tools", "system", "meta", "parts", "contents"])
 def test_a_key_that_stands_twice_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"'{name}' stands twice"):
+    with pytest.raises(ValueError, match=f"'{name}' appears twice"):
         bk.load_traces(
             file(f'{{"messages": [], "{name}": [], "{name}": []}}'.encode(), "twice.jsonl")
         )

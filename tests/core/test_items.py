@@ -25,7 +25,7 @@ def test_tokens_that_are_no_whole_number_are_refused_in_a_sentence(tokens: Any) 
     with pytest.raises(ValueError) as error:
         Item("history", tokens)
     problem, remedy = str(error.value).split(f": {tokens!r}. ")
-    assert problem == "Invalid tokens of an item of section 'history'"
+    assert problem == "Invalid token count of an item in section 'history'"
     assert remedy.startswith("Use a whole number from 0 to 1,099,511,627,776")
 
 

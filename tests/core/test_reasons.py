@@ -87,7 +87,7 @@ def test_a_required_text_over_its_cap_has_one_answer() -> None:
 def test_a_text_that_was_cut_in_numbers_alone_is_not_sent_whole() -> None:
     plan = bk.fit(presets.agent_prompt(4_000), [bk.Item("system_prompt", 701, payload="so " * 701)])
     assert plan.decisions[0].kept == 500
-    with pytest.raises(ValueError, match="No text in an item of section 'system_prompt'"):
+    with pytest.raises(ValueError, match="An item of section 'system_prompt' has no text"):
         bk.conversation.assembly.messages(plan)
 
 

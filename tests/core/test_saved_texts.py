@@ -181,11 +181,11 @@ def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
         ),
         (
             {1: "a", "1": "b"},
-            "is a dict. Use texts, numbers, lists and mappings with text keys",
+            "is a dict. Use strings, numbers, lists and mappings with string keys",
         ),
         (nested(450), "is nested deeper than 100 levels. Save less of it."),
-        (10**5_000, "a whole number of about 5,000 digits is a int. Use texts, numbers"),
-        (3j, "3j is a complex. Use texts, numbers"),
+        (10**5_000, "a whole number of about 5,000 digits is a int. Use strings, numbers"),
+        (3j, "3j is a complex. Use strings, numbers"),
     ],
     ids=["half", "half inside", "keys", "nested", "digits", "complex"],
 )

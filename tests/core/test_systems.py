@@ -224,14 +224,16 @@ def test_the_rules_of_a_product_run_in_replays_alone(
     """Under "codex" a conversation ended in a KeyError, and others lost summaries that were paid for."""
     rule = name if form == "name" else system(name)
     with pytest.raises(
-        ValueError, match=rf"^'{name}' is the rule of a product, for bk.replay only"
+        ValueError, match=rf"^'{name}' is a product's rule and works only in bk.replay"
     ):
         run(rule)
 
 
 @pytest.mark.parametrize("rule", [Compact(), ClearResults()])
 def test_the_parts_of_products_run_in_replays_alone(rule: Policy) -> None:
-    with pytest.raises(ValueError, match="is the rule of a product, for bk.replay only. Choose "):
+    with pytest.raises(
+        ValueError, match="is a product's rule and works only in bk.replay. Choose "
+    ):
         bk.Conversation("chat", rule, window=8_000)
 
 
@@ -253,7 +255,7 @@ def test_a_configuration_with_a_product_is_for_replays() -> None:
         lambda: bk.trim([HELLO], settings),
         lambda: bk.build(settings, question="Hello"),
     ):
-        with pytest.raises(ValueError, match="'codex' is the rule of a product"):
+        with pytest.raises(ValueError, match="'codex' is a product's rule"):
             run()
 
 

@@ -247,7 +247,7 @@ def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path
         (ValueError, ImportError), match="Cannot read tokenizer|Missing optional dependency"
     ):
         counter("mine", tokenizer=path)("Hello")
-    with pytest.raises(ValueError, match="File not found: .* A tokenizer is a tokenizer.json"):
+    with pytest.raises(ValueError, match="File not found: .* Pass a tokenizer.json"):
         counter("mine", tokenizer=tmp_path / "absent")
 
 

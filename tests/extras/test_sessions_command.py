@@ -60,7 +60,7 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
     ):
         assert question in shown
     assert "Its 3 misses of the cache cost $0.98 of $6.24." in shown
-    for question in ("Why so dear?", "What was lost?", "What would another rule have cost?"):
+    for question in ("Why so expensive?", "What was lost?", "What would another rule have cost?"):
         assert question in shown
     assert (
         "by the provider's count, which is exact" in shown
@@ -90,7 +90,7 @@ def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Capt
     assert stat.S_IMODE(output.stat().st_mode) == 0o600 or sys.platform == "win32"
     written = output.read_text(encoding="utf-8")
     assert SECRET not in written
-    for question in ("Why so dear?", "What was lost?", "What would another rule have cost?"):
+    for question in ("Why so expensive?", "What was lost?", "What would another rule have cost?"):
         assert question in written
     assert "with filler for its words; --text keeps them" in capsys.readouterr().out
 
@@ -371,7 +371,7 @@ def test_a_setting_is_tried_over_all_sessions(home: Path, capsys: Captured) -> N
     assert "$24.9" in shown and "cost least on the older 2 sessions; on the newer 2" in shown
     (place / "two.jsonl").unlink()
     assert run(["sessions", "--what-if", "threshold"]) == 2
-    assert "Pass at least 4 of them" in capsys.readouterr().err
+    assert "Pass at least 4 such sessions" in capsys.readouterr().err
 
 
 def test_a_list_whose_bills_are_kept_imports_no_frames(home: Path, tmp_path: Path) -> None:

@@ -120,7 +120,9 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
-    with pytest.raises(ValueError, match="Errors of 2 counters: 'a', 'b'. Pass the rows of one."):
+    with pytest.raises(
+        ValueError, match="The errors come from 2 counters: 'a', 'b'. Pass the rows of one."
+    ):
         accuracy.buffer_for(two, 100)
 
 

@@ -169,7 +169,7 @@ def test_a_forecast_says_expect_and_its_documents_and_a_count_says_is() -> None:
         "expect chat to overflow in 13.2 of 100 windows (forecast from 211 documents)"
         in explorer.status
     )
-    assert "None of these texts is counted too few" in explorer.status
+    assert "None of these texts is undercounted" in explorer.status
     key_figure = next(k for k in explorer.view.state["kpis"] if k["key"] == "overflow")
     assert key_figure["label"] == "expected overflow in chat"
 
@@ -527,7 +527,7 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
     card = bk.DesignCard("chat", model=model)
     assert explorer.config["exact"] == card.counters.best.name
     assert any(
-        f"Held against the best count known for {bk.model(model).name}" in text
+        f"Compared with the best count known for {bk.model(model).name}" in text
         and "itself an estimate" in text
         for text in explorer.view.state["status"]["more"]
     )

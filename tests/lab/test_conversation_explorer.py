@@ -432,7 +432,7 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert typed(explorer, "price_cache_read", "") == ""
     assert kpi(explorer, "cost")[0] == "unknown"
     assert typed(explorer, "price_output", "ten") == "6"
-    assert "error 'ten' is no number, so 6 stays" in said(explorer)
+    assert "error 'ten' is not a number, so 6 stays" in said(explorer)
     assert typed(explorer, "price_output", "1e-6") == "1e-06"
 
 

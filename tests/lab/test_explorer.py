@@ -335,7 +335,7 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.set(demand_history=90)
     explorer.set(demand_notes=20)
     # And each section has its own sentence, once.
-    assert explorer.status == "What is asked loses 60 tokens."
+    assert explorer.status == "The demand loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40). No room is left to raise it. Lower other caps "
         "or a reserve, choose a larger window, or shorten the text.",
@@ -358,7 +358,7 @@ def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
     explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
     assert "re-used may take " in explorer.view.figure_turns["note"]
     explorer.move("safety", 400)
-    assert explorer.view.figure_waterfall["note"].startswith("Window less reserves less ")
+    assert explorer.view.figure_waterfall["note"].startswith("Window minus reserves minus ")
     assert "re-used may have " in explorer.view.figure_waterfall["note"]
     assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == (
         "\u2212300",
@@ -1050,7 +1050,7 @@ def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, 
         **wrong,
     }
     hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
-    assert explorer.status.startswith("A piece of a file came without its serial")
+    assert explorer.status.startswith("A piece of the file arrived without its serial")
     assert explorer._uploads._parts == {}
 
 

@@ -202,7 +202,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     assert parts(explorer, "decide", "text")[0]["text"].startswith(
         "Tuning needs 12 conversations: each half measures"
     )
-    assert "This has 1." in parts(explorer, "decide", "text")[0]["text"]
+    assert "This file has 1." in parts(explorer, "decide", "text")[0]["text"]
 
     tell(explorer, "decide", example=True)
     assert (

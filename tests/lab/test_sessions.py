@@ -621,7 +621,7 @@ def test_opencodes_database_is_read_as_its_files_are(
     second = bk.Session(table["path"].iloc[1])
     assert (second.totals(), second.trace.title) == (of_files, "Mend the till")
     assert {*table["path"]} <= {*bk.sessions(database.parent)["path"]}
-    with pytest.raises(ValueError, match="No session .ses_9. in opencode.db"):
+    with pytest.raises(ValueError, match="Unknown session .ses_9. in opencode.db"):
         bk.load_trace(database / "ses_9")
     assert database.read_bytes() == before and [*database.parent.glob("opencode.db-*")] == []
 

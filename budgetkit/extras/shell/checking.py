@@ -117,7 +117,7 @@ def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
                 f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
             )
         if section in files:
-            raise ValueError(f"Two prompts of section {brief(section)}. Put both into one file.")
+            raise ValueError(f"Two prompts for section {brief(section)}. Put both into one file.")
         files[section] = Path(file)
     return files
 

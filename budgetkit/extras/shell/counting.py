@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("count")
 @click.argument("files", nargs=-1)
-@click.option(
-    "-t", "--text", "texts", multiple=True, help="A text itself; may be given several times."
-)
+@click.option("-t", "--text", "texts", multiple=True, help="Text to count; can be repeated.")
 @click.option(
     "-c",
     "--counter",

@@ -194,7 +194,7 @@ def check_tools(data: Any) -> None:
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
-            raise ValueError(f"Unknown type {brief(kind)} of a tool. Correct it, or leave it out.")
+            raise ValueError(f"Unknown tool type {brief(kind)}. Correct it, or leave it out.")
         if kind in ("function", "custom") and entry.keys() - keys["provider"]:
             _check_keys(entry, keys, "of a tool")
 
@@ -213,7 +213,7 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         )
         for key, entry in value.items():
             if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
-                raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a text.")
+                raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
             wanted = _SHAPES.get(key) if place == "of a schema" else None
             if wanted is not None and not isinstance(entry, wanted):
                 raise ValueError(

@@ -43,7 +43,7 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
 
     help = "The port of the page; the first free one if left out."
     with_port = click.option("--port", type=int, help=help)(served)
-    help = "Print the address, and open no browser."
+    help = "Print the address instead of opening a browser."
     return click.option("--no-browser", is_flag=True, help=help)(with_port)
 
 

@@ -96,7 +96,7 @@ def replay_command(
     model: str | None,
     **_: Any,
 ) -> None:
-    """Send a conversation through a budget and a pruning policy."""
+    """Replay a conversation under a budget and a pruning policy."""
     ((name, rule),) = policies_named([policy]).items()
     prices = _prices(price or model or trace.model)
     lines = replace(budget, undeclared="pool")

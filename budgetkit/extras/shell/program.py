@@ -20,7 +20,7 @@ COMMANDS = {
     "sessions": ("sessions", "Show what filled your agents' sessions and what misses cost."),
     "count": ("counting", "Count the tokens of texts, files, conversations or a request."),
     "fit": ("planning", "Fit one request of a conversation into a budget."),
-    "replay": ("planning", "Send a conversation through a budget and a pruning policy."),
+    "replay": ("planning", "Replay a conversation under a budget and a pruning policy."),
     "compare": ("planning", "Compare pruning policies on one conversation."),
     "check": ("checking", "Fail if prompts, tools or conversations outgrow a budget."),
     "report": ("opening", "Write a report of a conversation: one HTML file to share."),

@@ -27,7 +27,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
     type=click.Path(file_okay=False),
     help="Where sessions are, if not in their usual places.",
 )
-@click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
+@click.option("-n", "--newest", default=20, show_default=True, help="Number of sessions to list.")
 @click.option(
     "--price", help="The model whose prices hold, where those of the session's own are not known."
 )
@@ -49,7 +49,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
     help="Show titles, texts and names of tools too; without it only numbers.",
 )
 @click.option(
-    "--report", help="Write the page of one session to this file of HTML, which only you can read."
+    "--report", help="Write the page of one session to this HTML file, which only you can read."
 )
 @click.option(
     "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
@@ -57,7 +57,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
 @click.option(
     "--what-if",
     "setting",
-    help="Replay one session, or all that are listed, with other values of a setting: threshold, keep, cache_life, or "
+    help="Replay one session, or all listed sessions, with other values of a setting: threshold, keep, cache_life, or "
     "a model's name.",
 )
 @click.option(

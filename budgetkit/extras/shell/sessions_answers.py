@@ -79,12 +79,12 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         cost=("cost", lambda costs: costs.sum(skipna=False)),  # a price that nobody knows is not 0
     )
     if len(by_cause):
-        headings = {"tokens": "tokens paid anew"}
+        headings = {"tokens": "tokens paid again"}
         _show_frame("Why did the cache miss?", by_cause.reset_index(), headings)
     if totals["steps"]:
         number = many(totals["steps"], "request")
         more = f"which cost ${totals['steps_cost']:,.2f} more"
-        show_lines([f"{number} stood above a step of the price, {more}."])
+        show_lines([f"{number} were above a price step, {more}."])
     if with_text:
         show_lines(
             f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
@@ -202,7 +202,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     for by, table in tables.items():
         if table.empty:
             continue
-        headings = {"token_requests": "tokens times requests", "saved": "leaving out saves"}
+        headings = {"token_requests": "tokens times requests", "saved": "saved if left out"}
         columns = [by, "calls", "tokens", *headings]
         _show_frame(titles[by], table[columns].head(KINDS), headings)
     paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
@@ -217,7 +217,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     return show_lines(sentences)
 
 
-_RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
+_RULES = ["rule", "dollars", "compactions", "removed or cut", "dropped, used later"]
 
 
 def filled_by(session: Session, with_text: bool) -> pd.DataFrame:

@@ -343,7 +343,9 @@ def buffer_for(
     _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(f"Errors of {len(names)} counters: {quoted(names)}. Pass the rows of one.")
+        raise ValueError(
+            f"The errors come from {len(names)} counters: {quoted(names)}. Pass the rows of one."
+        )
     check_tokens("window", window)
     _check_mix(errors, window_mix)
     return filled_windows(errors, window, window_mix, seed, list(kinds)).read_off(risk)

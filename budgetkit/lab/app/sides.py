@@ -187,7 +187,7 @@ class SidesFold(Content):
             sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]
         if stage.settings.pins:
-            parts.append(button("Let all pins go", {"clear": True}))
+            parts.append(button("Remove all pins", {"clear": True}))
         return parts
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:

@@ -196,9 +196,12 @@ def _reach(rows: Sequence[Misjudgement]) -> float:
 
 def _note(room: Room, counters: CounterPair) -> str:
     if room.overrun:
-        return f"The window is overrun by {room.overrun:,} tokens, so no count has room. Held against {counters.basis}."
+        return (
+            f"The window is overrun by {room.overrun:,} tokens, so no count has room. "
+            f"Compared with {counters.basis}."
+        )
     if room.budget <= 0:
-        return f"Nothing is left for {room.name}, so there is nothing to fill. Held against {counters.basis}."
+        return f"Nothing is left for {room.name}, so there is nothing to fill. Compared with {counters.basis}."
     if counters.is_one_count and counters.best.exact:
         return (
             f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
@@ -229,7 +232,7 @@ def _behind(room: Room) -> str:
     amounts = (("safety", room.safety), ("left of pool", room.pool))
     return (
         ", then ".join(f"{name} {tokens:,}" for name, tokens in amounts if tokens)
-        or "nothing behind it"
+        or "no reserve behind it"
     )
 
 

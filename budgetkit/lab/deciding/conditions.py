@@ -297,7 +297,9 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
         )
     paid = prices_of(prices)
     if paid is None or paid.input is None or (answer and paid.output is None):
-        raise ValueError("Missing price of input. Pass prices='gpt-5.4' or another model's name.")
+        raise ValueError(
+            "The input price is missing. Pass prices='gpt-5.4' or another model's name."
+        )
 
     def holds(plans: PlannedDemand) -> bool:
         sent = plans.granted

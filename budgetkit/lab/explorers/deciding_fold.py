@@ -124,7 +124,7 @@ class DecideFold(Content):
             sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
             return [
                 text_part(
-                    f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."
+                    f"{sentence}. This file has {many:,}. Open a file with more, or try the shipped ones."
                 ),
                 button(
                     f"Open {EXAMPLE}",

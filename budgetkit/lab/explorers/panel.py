@@ -64,7 +64,7 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     """
     results = _NUMBER.fullmatch(text.strip())
     if results is None or not (results["digits"] or results["fraction"]):
-        raise ValueError(f"{brief(text.strip())} is no number")
+        raise ValueError(f"{brief(text.strip())} is not a number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
     power = int((results["power"] or "e0")[1:])
     number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** power

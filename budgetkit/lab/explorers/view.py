@@ -240,7 +240,7 @@ class Uploads:
             size, offset = (int(content[field]) for field in ("size", "offset"))
         except (LookupError, TypeError, ValueError):
             raise ValueError(
-                "A piece of a file came without its serial, name, purpose, size or offset. Open the file again."
+                "A piece of the file arrived without its serial, name, purpose, size or offset. Open the file again."
             ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:

@@ -154,7 +154,7 @@ def replay(
     model, counter, policy = filled_in(budget, model, counter, policy)
     if policy is None:
         raise ValueError(
-            "No policy. Pass policy=, one of bk.policies or a name of one, or a configuration that names one."
+            "No policy given. Pass policy=, a policy of bk.policies or its name, or a configuration that names one."
         )
     if model is None:
         counter = DEFAULT_COUNTER if counter is None else counter

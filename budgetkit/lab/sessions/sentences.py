@@ -86,10 +86,10 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
         if row["compactions"] != 1:
             number = f"Its {row['compactions']:,} compactions"
         later = f"{row['used_later']:,}" if row["used_later"] else "none"
-        lost = f"{number} took out {many(row['left'], 'message')}; used later: {later}."
+        lost = f"{number} removed {many(row['left'], 'message')}; used later: {later}."
     other = finding(table)
     return [
-        f"Why so dear? {dear}",
+        f"Why so expensive? {dear}",
         f"What was lost? {lost}",
         f"What would another rule have cost? {other}",
     ]
@@ -273,14 +273,14 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     --------
     >>> columns = ["window", "read", "system", "cheapest"]
     >>> turning_points(pd.DataFrame([(8_000, 1.0, "pi", True), (8_000, 0.1, "nothing leaves", True)], columns=columns))
-    ['Window 8,000: pi costs least where a cached token costs 1 of the input price; nothing leaving at 0.1.']
+    ['Window 8,000: pi costs least where a cached token costs 1 of the input price; keeping everything at 0.1.']
     """
     sentences = []
     for window, part in table[table["cheapest"]].groupby("window"):
         spans = []
         for name, rows in groupby(part[["system", "read"]].values.tolist(), itemgetter(0)):
             reads = [f"{read:g}" for _, read in rows]
-            name = "nothing leaving" if name == AS_IT_WAS else name
+            name = "keeping everything" if name == AS_IT_WAS else name
             spans.append((name, " to ".join(dict.fromkeys([reads[0], reads[-1]]))))
         (first, prices), *later = spans
         words = f"Window {window:,}: {first} costs least"

@@ -396,8 +396,8 @@ class Session:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
         if not 1 <= request <= len(prompts) or places[request - 1] < 0:
             raise ValueError(
-                f"The prompt of request {request:,} is not known. Choose one of 1 to {len(prompts):,} that is not on a "
-                "branch that was left."
+                f"The prompt of request {request:,} is not known. Choose one from 1 to {len(prompts):,} that is not "
+                "on an abandoned branch."
             )
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])

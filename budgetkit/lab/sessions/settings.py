@@ -334,8 +334,8 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
     used = [table for table in tables if table.attrs["is_ranked"]]
     if len(used) < _LEAST_SESSIONS:
         raise ValueError(
-            f"Of {len(sessions):,} sessions {len(used):,} have a known price and a replay within 5 % of the bill. "
-            f"Pass at least {_LEAST_SESSIONS} of them."
+            f"Only {len(used):,} of {len(sessions):,} sessions have a known price and a replay within 5 % of the bill. "
+            f"Pass at least {_LEAST_SESSIONS} such sessions."
         )
     older, newer = used[: len(used) // 2], used[len(used) // 2 :]
     tries = _added(older)

@@ -381,7 +381,9 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
     titles = database_rows(database, "SELECT title FROM session WHERE id = ?", path.name)
     if not titles:
         session = f"{brief(path.name)} in {database.name}"
-        raise ValueError(f"No session {session}. List them: budgetkit sessions.")
+        raise ValueError(
+            f"Unknown session {session}. To list all sessions, run: budgetkit sessions"
+        )
     return {"info": {"id": path.name, "title": titles[0][0]}, "messages": messages}
 
 

@@ -115,7 +115,7 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
         f"is a forecast for new texts, from {buffer.documents:,} measured ones"
     )
     return [
-        _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
+        _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, tokens),
         _kpi(
             "wasted",
             f"wasted in {name}",
@@ -284,11 +284,13 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             size = results.errors["characters"]
             if size.nunique() < 2:
                 return f"All documents have {size.iloc[0]:,} characters."
-            return "Each point is a document; the line is the median of documents of like length."
+            return (
+                "Each point is a document; the line is the median of documents of similar length."
+            )
         case "agreement":
             low = int((results.errors["error"] < 0).sum())
             many = len(results.errors)
-            return f"{low:,} of {many:,} documents lie below the line: counted too few."
+            return f"{low:,} of {many:,} documents lie below the line: they are undercounted."
         case "buffers":
             buffer = results.buffer
             tokens = f"{results.buffered_budget.sizes['safety']:,}"

@@ -83,9 +83,9 @@ def _error(results: AccuracyResults) -> str:
     many = f"{len(error):,} document{'s' * (len(error) != 1)}"
     if results.kind:
         many += f" of {kind_name(results.kind)}"
-    side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
+    side = f"mostly too {'low' if error.mean() < 0 else 'high'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
-        side = "to both sides"
+        side = "in both directions"
     off = f"{counter_label(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
     by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
@@ -110,7 +110,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
         f"{results.buffered_budget.sizes['safety']:,} tokens, to expect at most {_often(risk)}."
     )
     if not (results.errors["error"] < 0).any():
-        sentence += " None of these texts is counted too few; the forecast is about texts not seen."
+        sentence += " None of these texts is undercounted; the forecast is about texts not seen."
     return sentence
 
 
@@ -147,13 +147,13 @@ def _other(results: AccuracyResults) -> str:
     if results.exact.exact:
         return ""
     if basis_of(results.exact) == "reconstructed":
-        return f"Held against {truth(results)}."
+        return f"Compared with {truth(results)}."
     between = ""
     spread = spread_of(results.exact)
     if spread is not None:
         low, high = (signed_percent(end, 0) for end in spread)
         between = f", {low} to {high} off in nine texts of ten"
-    return f"Held against {truth(results)}, itself an estimate{between}; so are all errors."
+    return f"Compared with {truth(results)}, itself an estimate{between}; so are all errors."
 
 
 def truth(results: AccuracyResults) -> str:
@@ -176,7 +176,7 @@ def source(stage: AccuracyStage) -> str:
     many = (
         f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
     )
-    part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
+    part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
     exactly = "counted exactly with" if results.exact.exact else "beside"
     left = _left_out(corpus.problems)
     return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"

@@ -227,8 +227,8 @@ class CountedTexts:
         cut = whole.pieces(pieces // 2, pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"No document of {one_line(self.name)} has {pieces // 2:,} characters. Choose shorter pieces, or "
-                "whole documents."
+                f"No document in {one_line(self.name)} has {pieces // 2:,} or more characters. "
+                "Choose shorter pieces, or whole documents."
             )
         return cut
 

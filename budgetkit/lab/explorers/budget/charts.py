@@ -309,7 +309,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         shares = f"caps: the shared pool has {left}"
         if takes_the_rest(budget):
             shares = f"what the other sections take: {table['line'][-1]} may have {left}"
-        return figures.waterfall, table, f"Window less reserves less {shares} tokens."
+        return figures.waterfall, table, f"Window minus reserves minus {shares} tokens."
 
     if name == "sections":
         table = figures.sections.answer(results.plan)

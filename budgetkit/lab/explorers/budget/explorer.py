@@ -54,7 +54,7 @@ def reading(stage: BudgetStage) -> Data:
     )
     note = f"{fates}. Click a message to see why; with the arrow keys, then Enter."
     return {
-        "title": f"What becomes of turn {stage.results.turn:,}",
+        "title": f"Outcome of turn {stage.results.turn:,}",
         "note": note,
         "blocks": list(_blocks(plan)),
     }

@@ -39,7 +39,7 @@ def status(stage: BudgetStage) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
-        what = "What is asked loses"
+        what = "The demand loses"
         if results.turn:
             what = f"Turn {results.turn:,} loses"
         sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")

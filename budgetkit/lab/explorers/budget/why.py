@@ -98,7 +98,7 @@ class WhyFold(Content):
                 self._offers[mend.line] = to
                 offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": mend.line})
                 return {**row, "note": offer["tip"], "button": offer}
-        return {**row, "note": "a line that is locked would have to move"}
+        return {**row, "note": "needs a locked line to change"}
 
 
 def remedies(stage: BudgetStage) -> list[Data]:

@@ -168,7 +168,7 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
-    return "", "", f"It is sent with {results.named(results.request)}, whole."
+    return "", "", f"It is sent whole with {results.named(results.request)}."
 
 
 def _why(results: ConversationResults, at: int) -> str:
@@ -176,7 +176,7 @@ def _why(results: ConversationResults, at: int) -> str:
     size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
     limit = int(row["limit"])
     if size > limit:
-        return f"The {results.section} had {size:,} tokens for {limit:,}."
+        return f"The {results.section} had {size:,} tokens, with a limit of {limit:,}."
     return f"The policy cuts before the {results.section} is full ({size:,} of {limit:,} tokens)."
 
 

@@ -179,7 +179,7 @@ def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, 
     word = min(listed_ends, key=lambda name: listed_ends[name])
     words = f"{word} from request {listed_ends[word] + 1:,} on"
     if not missing:
-        return f"{words}; nothing needs it after", False
+        return f"{words}; nothing needs it afterwards", False
     shown = ", ".join(f"{request:,}" for request in missing[:5])
     return f"{words}; needed by the call of request {shown}", True
 
@@ -190,8 +190,8 @@ def _recorded(compared: Comparison) -> str:
         if row["system"] == RECORDED and not np.isnan(row["least"]):
             number = many(row["compactions"], "compaction")
             lost = many(row["used_later"], "message")
-            return f"Recorded: {dollars(row['least'])}, {number}, gone that was used later: {lost}."
-    return "Nothing was recorded of what it cost."
+            return f"Recorded: {dollars(row['least'])}, {number}, dropped but used later: {lost}."
+    return "Its cost was not recorded."
 
 
 #: Windows that are tried, as multiples of the one at hand.
@@ -214,11 +214,13 @@ class TurningFold(Content):
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
         table = stage.results.run.turning(windows)
-        here = f"Here the window is {size:,} tokens and a cached token costs {compared.setup.cache.read:g} of another."
+        read = compared.setup.cache.read
+        here = f"Here the window is {size:,} tokens and a cached token costs {read:g} times an uncached one."
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
-            f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
+            f"{here} The number under a square is the change against keeping everything. "
+            "At a red line the order changes.",
             figures.order_turns.spec(table),
             table_text(figures.order_turns.table(table)),
         )
