@@ -172,7 +172,7 @@ def answer_sizes(budget: Budget) -> dict[str, int]:
 
 
 def unused_answers(budget: Budget, most: int | None) -> Notices:
-    """Yield each reserve longer than the model's longest answer, or the lack of one, with its fix."""
+    """Yield each reserve longer than the model's longest answer, with its fix."""
     for name, size in answer_sizes(budget).items():
         if most is not None and size > most:
             problem = (

@@ -9,6 +9,7 @@ import html
 import json
 import re
 from base64 import b64encode
+from copy import deepcopy
 from datetime import date
 from struct import pack
 from typing import Any
@@ -1064,3 +1065,37 @@ def test_encrypted_reasoning_leaves_the_interval_open(place: int) -> None:
     items.insert(place, {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"})
     count = bk.count_request({"model": "gpt-5", "input": items})
     assert (count.uncounted, count.interval[1]) == (("encrypted reasoning",), None)
+
+
+@pytest.mark.parametrize("id", [{"id": ""}, {}])
+def test_a_call_without_an_id_is_paired_and_the_body_stays_as_it_was(id: dict[str, str]) -> None:
+    call = {**id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    said = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "Nothing."},
+    ]
+    body = {"model": "gpt-4o", "messages": said}
+    before = deepcopy(body)
+    assert bk.count_request(body).tokens > 0
+    assert body == before
+    assert [message.role for message in bk.Trace("mine", said).messages][-1] == "tool"
+
+
+def test_a_value_that_json_does_not_know_counts_as_its_text() -> None:
+    """Gemini's results and Anthropic's inputs raised a TypeError; chat arguments counted."""
+    part = {"functionResponse": {"name": "look", "response": {"when": date(2026, 1, 1)}}}
+    body = {"model": "gemini-3.5-flash", "contents": [{"role": "user", "parts": [part]}]}
+    text = deepcopy(body)
+    text["contents"][0]["parts"][0]["functionResponse"]["response"] = {"when": "2026-01-01"}  # type: ignore[index]
+    assert bk.count_request(body).tokens == bk.count_request(text).tokens
+
+
+def test_a_developer_message_is_a_system_message_for_tools() -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    framing = bk.requests.Framing(tools="declaration")
+    system, developer = (
+        framing.request([{"role": role, "content": ""}], len, [tool])
+        for role in ("system", "developer")
+    )
+    assert system == developer

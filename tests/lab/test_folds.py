@@ -126,6 +126,22 @@ def test_each_mend_is_a_button_that_keeps_what_was_lost_and_can_be_taken_back() 
         tell(explorer, "why")
 
 
+def test_two_changes_that_begin_with_the_window_are_two_buttons() -> None:
+    """Both told {"mend": "window"}, so that the first button made the second's change."""
+    lines = [bk.Allocation("a", required=True), bk.Allocation("h", cap=bk.Share("0.3"))]
+    explorer = opened(BudgetExplorer(bk.Budget(100, (), lines)), "why")
+    explorer.set(demand_a=60)
+    explorer.set(demand_h=60)
+    told = [row["button"]["tells"]["mend"] for row in rows(explorer, "why") if "button" in row]
+    assert len(told) == 2 == len({*told})
+    windows = []
+    for mend in told:
+        tell(explorer, "why", mend=mend)
+        windows.append(explorer.budget.window)
+        explorer.undo()
+    assert windows == [200, 120]
+
+
 def test_a_preview_is_the_bar_of_the_very_budget_that_the_button_makes() -> None:
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=9_000), "why")
     row = next(

@@ -178,13 +178,7 @@ class Folds:
             if name in opened and self._of.get(name) is not stage.settings:
                 try:
                     self._parts[name] = self._content(name).parts(stage)
-                except (
-                    ValueError,
-                    LookupError,
-                    TypeError,
-                    ImportError,
-                    ArithmeticError,
-                ) as problem:
+                except FORESEEN as problem:
                     self._parts[name] = [text_part(refusal(problem)["text"], "error")]
                 self._of[name] = stage.settings
 

@@ -217,6 +217,7 @@ class FrameRules:
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List the charges of a request."""
+        request = replace(request, model=self.model or request.model)
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":

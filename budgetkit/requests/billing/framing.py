@@ -31,7 +31,7 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Image, Message, Raw
+from budgetkit.message import RESULT_ROLES, Image, Message, Raw, is_system
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import (
@@ -283,7 +283,7 @@ class Framing:
             if tools and isinstance(self.tools, ToolConstants):
                 charges.append(self.tools.charge(tools))
             elif tools and self.tools == "declaration":
-                has_system = any(message.role == "system" for message in request.messages)
+                has_system = any(map(is_system, request.messages))
                 charges.append(declaration_charge(tools, has_system))
             elif tools:
                 written = as_json(list(tools))

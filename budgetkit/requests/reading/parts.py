@@ -221,7 +221,7 @@ def as_text(value: Any) -> str:
     """
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False)
+    return as_json(value)
 
 
 def _name(value: Any) -> str:

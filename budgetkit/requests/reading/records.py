@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -23,6 +24,7 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import (
     Sorted,
+    as_list,
     content_of,
     is_item,
     joined_text,
@@ -86,10 +88,15 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
         line, message = placed(record)
         if not isinstance(message, dict):
             continue
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else []:
-            if isinstance(call, dict):
-                pairing.waiting.append(_give_id(call, pairing))
+        calls = _calls_of(message)
+        lacks_id = message.get("role") == "tool" and not message.get("tool_call_id")
+        if lacks_id or not all(call.get("id") for call in calls):
+            # What gets an id here is a copy.
+            message = deepcopy(message)
+            messages[place] = message_at_line(line, message)
+            calls = _calls_of(message)
+        for call in calls:
+            pairing.waiting.append(_give_id(call, pairing))
         if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
             orphans += 1
             answer = {**message, "role": "function"}
@@ -118,10 +125,14 @@ def call_order(messages: Sequence[Any]) -> list[int]:
     return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
 
 
+def _calls_of(message: Data) -> list[Data]:
+    return [call for call in as_list(message.get("tool_calls")) if isinstance(call, dict)]
+
+
 def _give_id(call: Data, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
-    if call.get("id") == "":
+    if not call.get("id"):
         pairing.named[name] += 1
         call["id"] = f"{name}-{pairing.named[name]}"
     id = str(call.get("id") or "")
@@ -136,7 +147,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 def _answers(message: Data, pairing: Pairing) -> bool:
     """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
     id = message.get("tool_call_id")
-    if id == "":
+    if not id:
         name = message.get("name")
         of_this_tool = [call for call in pairing.waiting if pairing.tools[call] == name]
         candidates = of_this_tool or ([] if name else pairing.waiting)

@@ -95,8 +95,9 @@ class WhyFold(Content):
         for to in _ways(stage, mend):
             plan = planned(replace(stage, settings=to))
             if not _is_lost(plan, of):
-                self._offers[mend.line] = to
-                offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": mend.line})
+                key = f"{mend.line} {len(self._offers)}"  # two changes may begin with one line
+                self._offers[key] = to
+                offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
         return {**row, "note": "needs a locked line to change"}
 
