@@ -92,20 +92,19 @@ def build(
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; the section's own `keep` when left out.
+        The pruning policy of the history; default: the section's own `keep`.
     context_role : str, default "system"
         Role under which retrieved texts are sent, where the chat format has one of its own for them.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window, in tokens.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which the messages go out; that in which they came when left out.
+        The provider's format for the messages sent; default: the format that they came in.
     start_on : {"user", "any"}, default "user"
         Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
         left out, and is no part of the plan; the warnings say so.

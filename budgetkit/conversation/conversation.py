@@ -80,11 +80,10 @@ class Conversation:
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        The pruning policy or its name; the oldest first when left out. The rules of a product, such as
+        The pruning policy or its name; default: the oldest messages are dropped first. The rules of a product, such as
         "codex", are for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -93,8 +92,8 @@ class Conversation:
         Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`; they are counted and given back with
         every request.
     summarise : callable, optional
-        From the list of messages that a summary replaces to its text; may be an ``async`` function. The policy's own
-        when left out.
+        Function from the list of messages that a summary replaces to its text; may be ``async``. Default: the policy's
+        own.
     tell : bool, default False
         Whether the last message of a request tells the model how its window is used, see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -110,9 +109,9 @@ class Conversation:
         Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
         The forms of Anthropic, Converse and Gemini always begin with the user's, which their providers ask for.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which requests go out. When left out it is the form in which messages come: OpenAI's chat
-        format, or that of OpenAI Responses, Anthropic, Bedrock Converse or Gemini where all that are not plain are in
-        it. Say it where the first request is made before the first answer.
+        The provider's format for requests. Default: the format of the messages: OpenAI's chat format, or the format of
+        OpenAI Responses, Anthropic, Bedrock Converse or Gemini if all messages that are not plain have it. Set it if
+        the first request is made before the first answer.
 
     Notes
     -----

@@ -277,7 +277,7 @@ class Listing:
     Parameters
     ----------
     title : str
-        The first line; none when left out.
+        The first line; default: none.
     entry : str, default "{text}"
         How each passage is written; "{number}" stands for its place, from 1.
     between : str, default "\n\n"
@@ -365,7 +365,7 @@ class ListedSection:
     listing : Listing
         How they are written.
     count : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing
         Tokens that the message costs beyond its text.
     more : int

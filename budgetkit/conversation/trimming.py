@@ -347,14 +347,13 @@ def trim(
     budget : int, Budget, str, Path or callable
         Most tokens of the request; or a budget, a preset or its name, of which the usable window counts.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.reading.tools`.
     policy : Policy or str, optional
         The pruning policy or its name, if not the oldest first.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -363,7 +362,7 @@ def trim(
         Whose message comes first, after the system messages. The forms of Anthropic, Converse and Gemini always begin
         with the user's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which the messages go out; that in which they came when left out.
+        The provider's format for the messages sent; default: the format that they came in.
 
     Returns
     -------

@@ -37,9 +37,9 @@ class TokenizerFile:
     path : str
         Where it lies.
     pattern : str
-        How a tiktoken file's text is cut into pieces; that of cl100k_base when left out, which is Llama 3's too.
+        How a tiktoken file's text is cut into pieces; default: the pattern of cl100k_base, which Llama 3 uses too.
     normal_form : str
-        Unicode's normal form that a text is brought to before, such as ``"NFC"``; none when left out.
+        Unicode normal form that a text is converted to first, such as ``"NFC"``; default: none.
     """
 
     path: str

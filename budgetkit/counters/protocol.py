@@ -156,7 +156,7 @@ class FunctionCounter(CounterBase):
     Parameters
     ----------
     function : callable
-        From text to tokens.
+        Function from text to tokens.
     name : str, optional
         The counter's name; else the function's own name and, where it has one, the line that it begins on.
 

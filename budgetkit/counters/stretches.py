@@ -26,7 +26,7 @@ from budgetkit.counters.memory import Memo, digest
 
 __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 
-#: From an offset and a size to the bytes there, fewer at the end.
+#: Function from an offset and a size to the bytes there; fewer at the end.
 Read = Callable[[int, int], bytes]
 # From the begin of a piece's part to its end, None where there is none.
 _Step = Callable[[Read, int], int | None]

@@ -57,7 +57,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     name : str
         A name of :data:`PRODUCT_WINDOWS`.
     window : int, optional
-        The model's window, in tokens; what the program's own list says when left out.
+        The model's window, in tokens; default: the entry in the program's own list.
 
     Returns
     -------
@@ -154,7 +154,7 @@ class Thinking:
         Parameters
         ----------
         tokens : int, optional
-            Your own number, such as a quantile of your answers' usage; the published one when left out.
+            Your own number, such as a quantile of your answers' usage; default: the published one.
 
         Returns
         -------

@@ -271,10 +271,10 @@ class Case:
     price_step : int
         Prompt above which the provider's price rises, in tokens; 0 where none is known.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty where they are not estimated. When left out, a model
-        whose own encoding is not shipped is taken for one whose tokens are.
+        The counter that estimates the model's tokens; empty where they are not estimated. If omitted, a model whose own
+        encoding is not shipped is treated as one whose tokens are.
     today : date, optional
-        The day on which the facts about the model are used; their age is not looked at when left out.
+        The day that the facts about the model are used; if omitted, their age is not checked.
     """
 
     budget: Budget

@@ -241,9 +241,9 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; default: the framing of its own model.
 
         Returns
         -------
@@ -287,11 +287,11 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.tally`), or a function from a message to its section.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; default: the framing of its own model.
 
         Returns
         -------

@@ -182,9 +182,9 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     trace : Trace
         A conversation that tells its provider's usage.
     counter : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
 
     Returns
     -------

@@ -62,15 +62,15 @@ def truncate(
     limit : int
         Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
     counter : callable or str
-        From text to tokens: any counter, exact or not, or its name.
+        Function from text to tokens, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or as much of both with the middle left out.
     by : {"token", "line", "sentence"}
         Where it may be cut: between any two characters as a reader sees them, between lines, between
         sentences. Where not one line or sentence fits, the first is cut inside.
     marker : str, optional
-        The marker where text was left out; one of this kit's own when left out, ``""`` for none. Where it
-        leaves no room for any text it is left out too.
+        The marker where text was left out; default: one of this kit's own; ``""`` for none. Where it leaves no room for
+        any text it is left out too.
     marker_inside : bool
         Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
@@ -272,9 +272,9 @@ def cutter(
     Parameters
     ----------
     counter : callable or str
-        From text to tokens, or the name of a counter; the one that the items were counted with.
+        Function from text to tokens, or a counter's name: the one that the items were counted with.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
+        Tokens that a message costs beyond its text: the framing that the items were counted with; default: OpenAI's.
     markers : Mapping
         The marker where text was left out, for each of "newest", "best" and "first".
     marker_at : {"cut", "end"}

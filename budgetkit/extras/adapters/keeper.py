@@ -37,7 +37,7 @@ class Keeper:
         a conversation goes on where its last request left it, known by everything that was said in it. What a
         framework no longer gives is never sent.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; o200k_base when left out.
+        Function from text to tokens, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
         Tool schemas that the framework sends, counted in, where it does not tell them itself.
     conversations : int, default 256

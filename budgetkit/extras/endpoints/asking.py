@@ -302,7 +302,7 @@ def provider_counter(
     model : str
         The model's name as the provider writes it.
     cache : path, optional
-        File that keeps the answers, by a checksum of what was asked; in the user's cache folder when left out.
+        File that keeps the answers, by a checksum of the request; default: a file in the user's cache folder.
     timeout : float
         Seconds to wait for one whole answer.
 

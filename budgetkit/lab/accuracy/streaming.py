@@ -102,7 +102,7 @@ def count_files(
     counter : str or ExactCounter
         The counter or its name.
     client : dask.distributed.Client, optional
-        The cluster that counts; this process, on all its cores, when left out.
+        The cluster that counts; default: this process, on all its cores.
     progress : bool
         Whether to show a bar.
     block : int
@@ -228,7 +228,7 @@ def compare_stream(
     exact : Counter or str
         The counter that is right.
     client : dask.distributed.Client, optional
-        The cluster that counts; this process, on two cores, when left out.
+        The cluster that counts; default: this process, on two cores.
     progress : bool
         Whether to show a bar.
     characters : int

@@ -73,7 +73,7 @@ class DesignCard(BudgetExplorer):
     model : str, default `DEFAULT_MODEL`
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
-        The counter to plan with; the model's own where it is left out.
+        The counter to plan with; default: the model's own.
     window : int, optional
         Another window than the model's, in tokens.
 

@@ -112,7 +112,7 @@ def nothing_cut(section: str | None = None) -> Condition:
     Parameters
     ----------
     section : str, optional
-        The section; all when left out.
+        The section; default: all.
 
     Returns
     -------

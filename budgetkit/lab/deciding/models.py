@@ -37,11 +37,11 @@ def compare_models(
     models : str or Model, or an iterable of these
         One model or several.
     preset : callable or str
-        From a model to its budget; or the name of a preset.
+        Function from a model to its budget, or a preset's name.
     policy : Policy or str, optional
-        The pruning policy; the oldest messages first when left out.
+        The pruning policy; default: the oldest messages are dropped first.
     price : callable, optional
-        From a model's name to its prices.
+        Function from a model's name to its prices.
 
     Returns
     -------

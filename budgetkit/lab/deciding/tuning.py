@@ -373,13 +373,13 @@ def tune(
         The present setting, or a preset or its name.
     vary : mapping of str to iterable, optional
         The lines to vary: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
-        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. When left
-        out, what :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
+        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. Default: the
+        settings that :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
     objective : str, callable or sequence of both, default "cut"
         Minimized: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
         of the sent tokens) or any function from a `Replay` to a number. The first decides, the others are on the front.
     policy : Policy or str, optional
-        The present policy, or its name; the oldest messages go first when left out.
+        The present policy, or its name; default: the oldest messages are dropped first.
     prices : Prices or str, optional
         Token prices, or the model whose prices to use; for "cost".
     model : str or Model, optional

@@ -37,7 +37,7 @@ class Reach:
     Parameters
     ----------
     root : Path, optional
-        The one file, or the folder whose files they are; nothing when left out.
+        The one file, or the folder whose files they are; default: nothing.
 
     Examples
     --------

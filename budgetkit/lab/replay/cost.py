@@ -201,9 +201,9 @@ def prices(
     model : str or Model
         Its name, as genai-prices knows it.
     on : date or datetime, optional
-        The day, or the moment, as some prices change within a day; now when left out.
+        The day, or the moment, as some prices change within a day; default: now.
     provider : str, optional
-        Who sells it, such as ``"azure"``; whoever made it when left out.
+        The seller, such as ``"azure"``; default: the maker.
     hour : bool
         Whether the prompt cache is written for an hour, where that has a price of its own.
     tier : str

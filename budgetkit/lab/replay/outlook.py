@@ -41,9 +41,9 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     trace : Trace
         The conversation.
     counter : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; OpenAI's when left out.
+        Tokens that a message costs beyond its text; default: OpenAI's.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def outlook(
         A preset's name, or a function from a model to the budget that it is used with; what it leaves its history
         says when something is cut.
     prices : callable, optional
-        From a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
+        Function from a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
         The most to spend, in US dollars; every request reads the last one from the cache and writes what is new.
     turns : int, default 1,000

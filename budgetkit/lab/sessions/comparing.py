@@ -81,14 +81,14 @@ def compare(
     systems : names, policies, or a mapping to them
         Names of :data:`budgetkit.pruning.policies.NAMED` or policies.
     window : int, optional
-        In tokens; the model's when left out, or a larger one where a recorded prompt disproves it.
+        In tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; those of each request's model and day when left out.
+        Token prices, or the model whose prices to use; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
-        The provider's prompt cache; that of the model when left out. The reads of a session are recorded, so none is
+        The provider's prompt cache; default: the cache of the model. The reads of a session are recorded, so none is
         taken for one.
     counter : callable or str, optional
-        How texts are counted; characters divided by 4, scaled by the session's own growth, when left out.
+        How texts are counted; default: characters divided by 4, scaled by the session's own growth.
 
     Returns
     -------

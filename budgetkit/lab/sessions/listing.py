@@ -91,8 +91,8 @@ def sessions(
     Parameters
     ----------
     folder : path, optional
-        A folder that holds sessions; when left out the usual places of Claude Code, Codex, OpenCode, Cline, Copilot
-        and others in the user's home are read, as data/session_places.csv lists them.
+        A folder that holds sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and
+        others in the user's home, as data/session_places.csv lists them.
     newest : int, default 200
         How many are listed at most.
     billed : bool, default False

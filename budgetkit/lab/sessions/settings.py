@@ -109,9 +109,9 @@ def what_if(
     model : str or sequence of str, optional
         Other models: at their prices of today, with the tokens of their tokenizers.
     rule : str, optional
-        The system whose compaction is replayed; that of the session's own program when left out.
+        The system whose compaction is replayed; default: the system of the session's own program.
     window : int, optional
-        In tokens; the session's own when left out.
+        In tokens; default: the session's own.
 
     Returns
     -------

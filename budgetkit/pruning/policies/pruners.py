@@ -209,7 +209,7 @@ class Importance(Policy):
     Parameters
     ----------
     rank : callable, optional
-        From a message to its importance; higher survives. Left out, all are equal.
+        Function from a message to its importance; the most important are kept longest. Default: all are equal.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -531,8 +531,8 @@ class DropToolResults(Policy):
     of : {"limit", "usable", "window"}
         The base.
     target : int or Share, optional
-        Replacing stops at it; at the trigger when left out, so that every request replaces a little and the prompt
-        cache is lost each time. 0 replaces all but those left alone, and is rarely needed again.
+        Replacing stops at it; default: the trigger, so that every request replaces a little and the prompt cache is
+        lost each time. 0 replaces all but those left alone, and is rarely needed again.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 

@@ -104,7 +104,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     name : str
         A name of :data:`SYSTEMS`.
     summary_tokens : int, optional
-        How long each summary is; the middle of its range when left out.
+        How long each summary is; default: the middle of its range.
 
     Returns
     -------

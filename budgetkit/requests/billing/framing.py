@@ -154,7 +154,7 @@ class Framing:
         message : Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Framing:
             In OpenAI's chat format. A provider that merges several tool calls and their results into one text
             counts them so where all of them are among these.
         counter : callable or str
-            From text to tokens, or the name of a counter. Its method ``many`` is used where it has one.
+            Function from text to tokens, or a counter's name. Its method ``many`` is used where it has one.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Framing:
         messages : iterable of Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Framing:
         messages : sequence of Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         tools : optional
             Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`.
 
@@ -251,10 +251,10 @@ class Framing:
         tools : any form
             OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.reading.tools`.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         messages : sequence of Message or Mapping, optional
-            The request's messages: some providers let the tools follow the first system text. A system message
-            that ends with a full stop when left out.
+            The request's messages: some providers let the tools follow the first system text. Default: a system message
+            that ends with a full stop.
 
         Returns
         -------

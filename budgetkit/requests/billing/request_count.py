@@ -365,11 +365,11 @@ def count_request(
         The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
         Bedrock Converse.
     model : str or Model, optional
-        The model that answers; the one that the request names when left out. Where neither names one, the shape's
-        most common is assumed, and ``counted_by`` says so.
+        The model that answers; default: the one that the request names. Where neither names one, the shape's most
+        common is assumed, and ``counted_by`` says so.
     host : str, optional
-        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; what
-        the model's name says when left out, as ``"vertex_ai/gemini-2.5-pro"`` does.
+        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; default:
+        taken from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------
