@@ -203,9 +203,9 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     Parameters
     ----------
     ratios : sequence of float
-        One for each part, each unit in it or not by a coin; or for all parts that there are, but for the empty one.
+        One per random part, where a coin decides whether each unit is in it; or one for every part but the empty one.
     risk : float
-        Chance that the true one lies outside.
+        Chance that the true ratio lies outside.
 
     Returns
     -------

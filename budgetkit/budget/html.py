@@ -65,7 +65,7 @@ def colour(name: str) -> str:
     Returns
     -------
     str
-        ``"#rrggbb"``; the same for the same name always.
+        ``"#rrggbb"``; a name always has the same color.
 
     Examples
     --------

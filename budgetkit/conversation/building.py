@@ -54,7 +54,7 @@ class Built:
     Parameters
     ----------
     messages : list of dict
-        In the order of the sections, in the form of their provider: that in which they came, or OpenAI's chat format.
+        In the order of the sections, in the format that they came in or OpenAI's chat format.
     plan : Plan
         Grants, cuts and drops of each section, with reasons.
     system : str, list, dict or None
@@ -96,7 +96,7 @@ def build(
     policy : Policy or str, optional
         The pruning policy of the history; default: the section's own `keep`.
     context_role : str, default "system"
-        Role under which retrieved texts are sent, where the chat format has one of its own for them.
+        Role of retrieved texts when sent, if the chat format has one of its own for them.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
@@ -106,8 +106,8 @@ def build(
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for the messages sent; default: the format that they came in.
     start_on : {"user", "any"}, default "user"
-        Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
-        left out, and is no part of the plan; the warnings say so.
+        The role that the conversation in the request begins with. Messages before the first user message that fits are
+        left out of the request and the plan; the warnings say so.
     as_one : mapping or iterable of str, optional
         Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
         :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
@@ -125,15 +125,15 @@ def build(
     Returns
     -------
     Built
-        The messages and the plan. What is too large is cut inside where its section lets it.
+        The messages and the plan. An item that is too large is cut inside if its section allows it.
 
     Raises
     ------
     LookupError
         If the budget has no such section.
     ValueError
-        If a section is given what is no text, message or passage, or the question is given twice or as somebody
-        else's than the user's.
+        If a section is given anything but text, messages or passages, or the question is given twice or with a role
+        other than the user's.
 
     Examples
     --------

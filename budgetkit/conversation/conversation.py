@@ -1,4 +1,4 @@
-"""Conversation: a running conversation, of which each next request is ready to send.
+"""Conversation: a running conversation whose next request is always ready to send.
 
 It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
 what a policy did to a recorded conversation it does to the same one while it runs.
@@ -206,7 +206,7 @@ class Conversation:
         Raises
         ------
         TypeError, ValueError
-            If one is no message, or holds what no request and no file takes; then none is added.
+            If one is not a message, or holds a value that no request or file accepts; then none is added.
         """
         while True:
             before = self._pairing
@@ -382,24 +382,24 @@ class Conversation:
         text : str
             As :meth:`to_json` made it.
         policy, counter, **more
-            As for a new conversation; what is left out is as it was. Only code has to be passed again: a function that
-            counts, ranks or writes summaries.
+            As for a new conversation; default: as saved. Only code has to be passed again: a function that counts,
+            ranks or writes summaries.
 
         Returns
         -------
         Conversation
-            Whose next request is that of the one that was saved.
+            The conversation; its next request is that of the saved one.
 
         Raises
         ------
         ValueError
-            If the text is no saved conversation, code is missing, or what is passed counts in another way than what
-            was saved.
+            If the text is not a saved conversation, code is missing, or the counter passed counts differently from the
+            saved one.
 
         Warns
         -----
         UserWarning
-            If another policy, budget or way to make requests is passed than it had; it goes on with that.
+            If the policy, budget or way to make requests differs from the saved one; the one passed is used.
 
         Examples
         --------

@@ -76,10 +76,10 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        In the form of their provider and in order: that in which they came, or OpenAI's chat format. They are those
-        that the conversation holds: copy one to change it.
+        In order, in the format that they came in or OpenAI's chat format. They are those that the conversation holds:
+        copy one to change it.
     tools : list of dict
-        Tool schemas, those of Gemini and Bedrock Converse in their wrapping.
+        Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
     plan : Plan
         Tokens of each section, against its limit.
     tokens : int
@@ -92,7 +92,7 @@ class Request:
     summaries : tuple of str
         The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
     stable : int
-        How many messages at the beginning are those of the last request, so that a prompt cache holds them.
+        Number of messages at the beginning that repeat the last request, so that a prompt cache holds them.
     warnings : tuple of str
         Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
         provider can count, such as a PDF or a picture by its address.
@@ -295,7 +295,7 @@ class RunningTally:
         return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
-        """Return the section in which a message counts at this request."""
+        """Return the section that counts a message at this request."""
         entry = self.entries[slot]
         if slot in self.this_turn:
             return entry.present
@@ -407,7 +407,7 @@ class RunningTally:
 
     @property
     def form(self) -> str:
-        """The default format for sending: that of the messages, or chat."""
+        """The default format for sending: the messages' own, or chat."""
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:

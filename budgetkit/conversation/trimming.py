@@ -345,7 +345,7 @@ def trim(
     messages : sequence
         In any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
     budget : int, Budget, str, Path or callable
-        Most tokens of the request; or a budget, a preset or its name, of which the usable window counts.
+        Most tokens of the request; or a budget, a preset or its name, whose usable window is the limit.
     counter : str, Model or callable, optional
         Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
@@ -369,10 +369,10 @@ def trim(
     Trimmed
         A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
         sentences on a floor that gives way, on a missing reserve for the answer, on a newest message that is not sent
-        as it came, and on what only the provider can count. All are in the form in
-        which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
-        format, and so are system messages, which some providers take beside the others. With the schemas and the
-        priming of the answer never more than the budget.
+        as it came, and on what only the provider can count. All keep the format that they came in, and those not cut
+        inside are unchanged; messages without a provider's format are in OpenAI's chat format, and so are system
+        messages, which some providers take beside the others. With the schemas and the priming of the answer never more
+        than the budget.
 
     Raises
     ------

@@ -5,7 +5,7 @@ What a message, a tool schema or a request costs beyond its text is framing, not
 
 - `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
   and `stretches.py` bounds the memory for long texts.
-- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` those of others.
+- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
 - `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
 """
 
@@ -109,7 +109,7 @@ def counter(
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of that model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact
-        where its SHA-256 is known to be that of the maker's vocabulary, else an estimate.
+        if its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
         ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
@@ -235,9 +235,9 @@ def calibrate(
     model : str or Model
         The model that counted.
     projects : sequence, optional
-        Where each text comes from; the interval is then that of projects which the slope was fitted without,
-        else that of single texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is
-        the range that was seen.
+        The source of each text; the interval then covers projects that the slope was not fitted on, otherwise single
+        texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is the range that was
+        seen.
 
     Returns
     -------

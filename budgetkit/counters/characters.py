@@ -109,7 +109,7 @@ class CharacterCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name from which :func:`budgetkit.counter` makes this counter again.
+        """The name that :func:`budgetkit.counter` makes this counter from.
 
         It includes the conventions.
         """

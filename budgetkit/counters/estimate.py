@@ -416,7 +416,7 @@ class EstimateCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name from which :func:`budgetkit.counter` makes this counter again."""
+        """The name that :func:`budgetkit.counter` makes this counter from."""
         return f"estimate:{self.encoding}"
 
     def __call__(self, text: str) -> int:
@@ -426,7 +426,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate several texts, in tokens each; the same numbers as one by one, several times faster."""
+        """Estimate the tokens of several texts: the counts of single calls, several times faster."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

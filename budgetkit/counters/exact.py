@@ -1,4 +1,4 @@
-"""Tokens as an encoding really makes them: tiktoken's count of any string.
+"""Tokens of an encoding: tiktoken's count of any string.
 
 Text that looks like a special token, such as ``<|endoftext|>``, is counted as ordinary text. Lone surrogates are
 replaced as tiktoken replaces them. A million blanks in a row, which tiktoken refuses, are counted piece by piece. An
@@ -156,7 +156,7 @@ def memory(encoding: str) -> CountMemory:
 def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
-    """Count texts anew, the fastest way for them and for as many code points as lie ahead."""
+    """Count texts without the cache, the fastest way for them and for the code points ahead."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
@@ -232,7 +232,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count one text without the memory of counts; for callers that try many texts only once.
+        """Count one text without the count cache, for callers that try many texts once each.
 
         Parameters
         ----------

@@ -222,7 +222,7 @@ class ForeignCounter(CounterBase):
     name : str
         The path of a ``tokenizer.json``; ``"mistral:"`` and the name of a file of mistral-common, such as
         ``"mistral:tekken_240911.json"``; or ``"litellm:"`` and one of litellm's, such as
-        ``"litellm:anthropic_tokenizer.json"``, which is that of Claude 2 and no later one.
+        ``"litellm:anthropic_tokenizer.json"``, which belongs to Claude 2 and no later model.
 
     Examples
     --------

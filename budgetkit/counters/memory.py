@@ -169,5 +169,5 @@ class Memo:
 
 
 def digest(text: str) -> bytes:
-    """Return the 16 bytes by which a long text is remembered."""
+    """Return the 16-byte key of a long text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -38,8 +38,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
-    demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
-    (marks are kept, as indices), a policy that weighs words, another counter.
+    demand, plans and replays by that counter give the same figures. Anything that reads words gives other figures: the
+    proxy for evidence (marks are kept, as indices), a policy that weighs words, another counter.
 
     Parameters
     ----------

@@ -5,10 +5,10 @@ What a window means is its *kind*::
     shared   prompt + answer <= window                        most models
     input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
 
-so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts
-only, from ``data/models.csv``, where every row names its source and date. A name that is not in the table is
-never answered silently: :attr:`Model.provenance` says by which route an answer was found, and the last resort
-warns. A public function resolves a name once, by :func:`resolve`, and passes the model on.
+so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts only, from
+``data/models.csv``, where every row names its source and date. A name that is not in the table is never answered
+silently: :attr:`Model.provenance` says how an answer was found, and the last resort warns. A public function resolves a
+name once, by :func:`resolve`, and passes the model on.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Model:
     provenance : str
         How this answer to a name was found.
     ends : str
-        Day on which its provider ends it, as ISO date, by the same source; empty where none is announced.
+        Day that its provider ends it, as ISO date, by the same source; empty if none is announced.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return the name by which a model can be looked up again; one described by hand is refused.
+    """Return the name for looking a model up again; refuse one described by hand.
 
     Examples
     --------

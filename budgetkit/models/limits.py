@@ -30,7 +30,7 @@ class ProductWindow:
     shown : int
         Tokens of it that the program shows or lets through.
     acts_at : int
-        The size of a prompt at which its rule acts, in tokens; what is shown where it has none.
+        The size of a prompt where its rule acts, in tokens; without a rule, the size shown.
     source, date : str
         Where that was read, and when.
 

@@ -1,8 +1,8 @@
 """Counted items by section, and the units that each section chooses from.
 
 The items are read once; every plan after that only chooses. Sizes are lists, because most conversations have few items;
-arrays of all items, in which decisions are told, are made where somebody reads them. :func:`select` chooses the units
-that a section keeps.
+arrays of all items, for the decisions, are made when somebody reads them. :func:`select` chooses the units that a
+section keeps.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Messages are dropped, shrunk or summarised here.
 
 Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
 the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
-the request at which it entered, and the one at which it was gone. Two numbers are enough, because a message that has
-left does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about
-n log n steps.
+the request where it entered, and the request where it was gone. Two numbers are enough, because a message that has left
+does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about n log n
+steps.
 
 What the history knows, oldest first, with room for 12 tokens, of three messages of 5, 7 and 6 tokens:
 
@@ -40,7 +40,7 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role under which a summary is sent: the assistant's, unless requests begin with the user's message."""
+    """Return the role of a summary: the assistant's, unless requests begin with the user's message."""
     if start_on == "any":
         return "assistant"
     return start_on
@@ -228,8 +228,8 @@ def prune(
 ) -> Steps:
     """Visit a history at one request: the one step of a replay and of a running conversation.
 
-    A generator: it asks for summaries, and is sent the tokens of each, or None where its length goes by the rule. What
-    it returns is the request's summaries.
+    This generator asks for summaries and is sent the tokens of each, or None if the rule sets its length. It returns
+    the request's summaries.
 
     A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
     results cut inside where that saves `cuttable` tokens; another floor was asked for, and stands. With `start_on`

@@ -67,7 +67,7 @@ class History:
     tokens, messages : int
         Tokens of the history now. A summary is not a message.
     state, shrunk, gone : list of int
-        For each slot what became of it, and the requests at which it shrank and left (`NEVER` if not).
+        For each slot its fate, and the requests where it shrank and left (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
     changed : list of int

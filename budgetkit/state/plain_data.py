@@ -251,7 +251,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 def shape(
     name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
 ) -> Any:
-    """Return the type of a mapping with these keys, of which `make` makes something.
+    """Return the type of a mapping with these keys, converted by `make`.
 
     >>> from pydantic import TypeAdapter
     >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})
@@ -270,7 +270,7 @@ def shape(
 
 
 def list_of(entry_shape: Any) -> Any:
-    """Return the type of a list, of which the first wrong element is told and no other."""
+    """Return the type of a list that reports its first invalid element only."""
     return Annotated[list[entry_shape], FailFast()]
 
 

@@ -146,12 +146,12 @@ class Trace:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns in order. A conversation in which no user speaks is one turn."""
+        """The turns in order. A conversation without a user message is one turn."""
         return turns(self.messages)
 
     @property
     def turn_numbers(self) -> Ints:
-        """For each message the number of its turn; 0 before the first."""
+        """Turn number of each message; 0 before the first turn."""
         starts = [turn.start for turn in self.turns]
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
@@ -182,7 +182,7 @@ class Trace:
 
     @property
     def framing(self) -> Framing:
-        """Token costs beyond the texts, by the conversation's model or gpt-4o."""
+        """Tokens that messages cost beyond their text, for the conversation's model or gpt-4o."""
         if self.model is None:
             return DEFAULT_FRAMING
         return framing_for(self.model)

@@ -61,7 +61,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class BrokenLine:
     """A line that is not valid JSON, and its error.
 
-    A file of sessions, to which several programs may write at once, is read without it; any other file is refused.
+    A file of sessions is read without it, as several programs may write at once; any other file is refused.
     """
 
     def __init__(self, error: ValueError) -> None:

@@ -36,7 +36,7 @@ _GUESSES = 8
 
 
 class Measure:
-    """Costs of one text's parts by a counter of which nothing is known."""
+    """Costs of one text's parts by an unknown counter."""
 
     #: So many code points beyond a cut that fits every other cut is tried; with 0 only some are.
     near = 0

@@ -229,8 +229,8 @@ def check(
     policy, thinking
         For the findings; see `budgetkit.plan.advice.findings`.
     today : date, optional
-        The day on which the model is used. If omitted, today decides whether the model has ended, and the age of its
-        facts is not checked.
+        The day that the model is used. If omitted, today decides whether the model has ended, and the age of its facts
+        is not checked.
     most_cut : float, optional
         The greatest share of conversations that may lose something; default: not checked.
     floor : int, optional

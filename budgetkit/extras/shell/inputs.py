@@ -145,7 +145,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
 
 
 def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
-    """List the tools in plain data; those of the Model Context Protocol become functions.
+    """List the tools in plain data; tools of the Model Context Protocol become functions.
 
     >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
     [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
@@ -171,7 +171,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Refuse tools of which a part would not be counted.
+    """Refuse tools with a part that would not be counted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):

@@ -179,7 +179,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    Of kinds that are known they are those of the next source of each, where there are sources enough for the risk.
+    For known kinds, they are windows of the next source of each kind, if there are enough sources for the risk.
 
     Examples
     --------

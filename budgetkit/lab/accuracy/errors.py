@@ -264,7 +264,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
     """Return the rows of each source.
 
-    Of fewer than six sources, what is alike within one counts as one: a class in a language.
+    With fewer than six sources, each class in each language within a source counts as a source.
 
     Examples
     --------

@@ -60,9 +60,9 @@ def card_scene(stage: BudgetStage) -> Data:
 class DesignCard(BudgetExplorer):
     """Card to design a budget: its settings, remainder and count error.
 
-    Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
-    quick count, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor
-    the counter of the plan changes it.
+    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The quick count,
+    whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor the counter of
+    the plan changes it.
 
     Parameters
     ----------

@@ -150,7 +150,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
-        Whether it is said of the given conversations alone, which promises nothing of the next.
+        Whether the condition covers only the given conversations; then nothing is promised for the next ones.
 
     Returns
     -------
@@ -262,8 +262,8 @@ def at_least(section: str, tokens: int) -> Condition:
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Limit the cost of all rows together.
 
-    Every row is a request. What it sends costs the full price of input, as if nothing were read from a cache, so the
-    true bill is at most that.
+    Every row is a request. Its input costs the full price, as if nothing were read from a cache, so the true bill is at
+    most that.
 
     Parameters
     ----------

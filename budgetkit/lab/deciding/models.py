@@ -46,13 +46,12 @@ def compare_models(
     Returns
     -------
     DataFrame
-        One row per model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
-        it, empty where none is known), largest (tokens of the longest conversation), conversations (how many), fits
-        (share of them of which nothing is lost), breaks (the section that loses something in most conversations, empty
-        where none does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the
-        model's prompt cache; missing where a price is not known), tax (its tokens for these texts against the first
-        model's, a ratio), exact (whether it counts exactly) and basis (what its numbers rest on: "exact",
-        "reconstructed" or "estimate").
+        One row per model, in the order given. Columns model, window (tokens), ends (the day that its provider ends it,
+        empty if none is known), largest (tokens of the longest conversation), conversations (how many), fits (share of
+        them that lose nothing), breaks (the section that loses something in most conversations, empty if none does),
+        first_loss (median turn, missing if nothing is lost), cost (US dollars for all, with the model's prompt cache;
+        missing where a price is not known), tax (its tokens for these texts against the first model's, a ratio), exact
+        (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or "estimate").
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     gain = 1 - sum of the objective with a setting / sum at present         over conversations not used to choose it
 
-The interval of a gain is that of Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the
-conversations in which there is something to gain at all.
+The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the conversations
+with something to gain.
 """
 
 from __future__ import annotations

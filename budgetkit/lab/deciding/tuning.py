@@ -121,7 +121,7 @@ class TuningResult:
     search : str
         How the settings were found: "all", or "drawn by the seed".
     no_more : collection of str
-        Objectives of which the chosen setting may bring no more than the present one.
+        Objectives that the chosen setting must not make worse than the present one.
 
     Examples
     --------
@@ -307,7 +307,7 @@ class TuningResult:
     def notices(self) -> list[str]:
         """Limitations of the result, such as settings left out.
 
-        Others are halves that disagree, and a best setting at the edge of those tried.
+        Other examples are halves that disagree, and a best setting at the edge of the settings tried.
         """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
@@ -402,7 +402,7 @@ def tune(
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost.
     no_more : collection of str
-        Objectives among those asked for of which the chosen setting may bring no more than the present one does.
+        Objectives, among those given, that the chosen setting must not make worse than the present one.
     **options
         Further arguments of :func:`budgetkit.lab.replay.replay`: counter, framing, by, cache.
 

@@ -139,7 +139,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _called(self, path: str) -> str:
-        """Return the name under which a file at a path is listed."""
+        """Return the listed name of a file."""
 
     def __call__(self, name: str) -> Entry:
         """Return the entry of a name, read when it is first asked for."""

@@ -68,7 +68,7 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """Tells which moves belong to one step back: those of one control in quick succession, and those of one drag."""
+    """Groups moves into one undo step: quick moves of one control, and all moves of one drag."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -205,7 +205,7 @@ def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]
 
 
 class Tabs(anywidget.AnyWidget):
-    """Several views, of which one is open."""
+    """Several views, one of them open."""
 
     _esm = _joined("dom.js", "page.js", "tabs.js")
     _css = View._css

@@ -166,7 +166,7 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return the tokens by which a window is too small, or 0.
+    """Return the tokens that a window lacks, or 0.
 
     An overrun comes first, then what caps and reserves promise beyond the window, then what is claimed beyond it: a
     required section above its cap takes what others are promised, without an overrun while these ask for less.

@@ -109,7 +109,7 @@ class Prices:
     source : str
         Where they come from.
     date : str
-        The day for which they hold.
+        The day that they are valid.
     searches : float, optional
         For a thousand web searches of the provider's own tool, in US dollars.
 
@@ -210,7 +210,7 @@ def prices(
         How it is served, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; where that has no price of its
         own the usual one holds, and the source says so.
     region : str
-        Where it runs, such as ``"us"``, for which Anthropic charges a tenth more.
+        Where it runs, such as ``"us"``; Anthropic charges a tenth more for it.
     **overrides
         ``input``, ``output``, ``cache_read``, ``cache_write``: a price, or dollars for a million tokens.
 
@@ -277,8 +277,8 @@ def compaction_turns(
 
     Notes
     -----
-    The formula is tokenmaster's 0.2 (cost of continuing against compacting), to which the reading of what is
-    summarised is added; pass 0 for the original.
+    The formula is tokenmaster's 0.2 (cost of continuing against compacting), plus the cost of reading the summarised
+    messages; pass 0 for the original.
 
     Examples
     --------
@@ -382,7 +382,7 @@ def _entry(
 
 
 def _is_listed(entry: Any, name: str) -> bool:
-    """Tell whether a price entry is that of a model itself, not of one whose name begins alike."""
+    """Tell whether a price entry belongs to the model, not to a similar name."""
     if found_by(name) is not None:
         return True
     names = [

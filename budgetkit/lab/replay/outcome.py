@@ -205,9 +205,9 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns message (index in the trace), turn, role, section, tokens, first (the first request that
-            holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
-            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+            Columns message (index in the trace), turn, role, section, tokens, first (the first request that holds it),
+            shrunk and gone (the request where it became a placeholder, and the first request without it; Int64, missing
+            for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         retention = self.kept
         past = self.placed.tally.past
@@ -323,7 +323,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     Returns
     -------
     DataFrame
-        Column policy, and those of :meth:`Replay.totals`; sorted by cost where all are known, else by relative
+        Column policy, and the columns of :meth:`Replay.totals`; sorted by cost if all are known, otherwise by relative
         cost.
 
     Raises

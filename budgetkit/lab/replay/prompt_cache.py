@@ -2,9 +2,9 @@
 
     sent = cached + written + fresh
 
-A provider keeps what it has computed for the beginning of a request and takes it up again where the next
-request begins with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the
-steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
+A provider keeps what it has computed for the beginning of a request and takes it up again where the next request begins
+with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the steps it measures in,
+how long it keeps it, and where it looks. Two ways of looking:
 
 - *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
 - *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
@@ -212,7 +212,7 @@ def provider_rules(model: str | Model) -> str:
     Returns
     -------
     str
-        Its name in `CACHES`; that of an ideal one where the provider's is not known.
+        Its name in `CACHES`; the ideal cache's name if the provider's is not known.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def replay(
     Returns
     -------
     Replay
-        With a frame of the requests, and one of the messages with the requests at which they came and went.
+        With a frame of the requests, and a frame of the messages with the requests where they entered and left.
 
     Raises
     ------
@@ -375,7 +375,7 @@ def limits_of(
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
-    """List the messages by the request at which something becomes of them."""
+    """List the messages by the request that changes them."""
     slots: list[list[int]] = [[] for _ in requests]
     for slot, request in enumerate(places.tolist()):
         if request < len(slots):
@@ -407,7 +407,7 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
 def _measure(
     trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
 ) -> Measure:
-    """Count the texts of summaries, each of which is read again by the next one."""
+    """Count the texts of summaries; each is read again by the next one."""
     summaries: dict[int, Message] = {}  # by the first slot that each stands for
 
     def measure(slots: list[int]) -> int | None:

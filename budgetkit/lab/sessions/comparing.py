@@ -71,8 +71,8 @@ def compare(
 ) -> pd.DataFrame:
     """Put the rules of several systems side by side on the same messages, the cheapest first.
 
-    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked:
-    the rows stay in the order in which they were named.
+    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked: the
+    rows stay in the order that they were named.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ def compare(
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
-        those that left, used again by what came later), first (the first request at which the rule acted), overflows
-        (requests that exceed the window), loops (compactions at two requests in a row), stops (the
-        request at which the product would stop, as it compacts again and again; 0 for none), call_overflows (calls that
-        write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
-        within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
-        it was held comes to in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far
-        that and the rule of Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude
-        Code compacted it (in tokens), unlogged_summaries, how many of its compactions have no call in the log, and
-        disproved, the model's window where a recorded prompt is larger.
+        those that left, used again by what came later), first (the first request where the rule acted), overflows
+        (requests that exceed the window), loops (compactions at two requests in a row), stops (the request where the
+        product would stop, as it compacts again and again; 0 for none), call_overflows (calls that write a summary and
+        exceed the window themselves), summary_cost (what these calls cost at most, in US dollars, within the cost) and
+        assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as it was held comes to
+        in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far that and the rule of
+        Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude Code compacted it (in
+        tokens), unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
+        window where a recorded prompt is larger.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def by_price_and_window(
 ) -> pd.DataFrame:
     """Return the cheapest rule by cached-token price and by window.
 
-    It also marks the prices at which another rule becomes the cheapest.
+    It also marks the prices where another rule becomes the cheapest.
 
     Parameters
     ----------

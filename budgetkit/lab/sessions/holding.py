@@ -230,8 +230,8 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     session : Session
         A recorded session.
     by : {"tool", "file", "server"}
-        Results by tool; files by path, of which those are listed that were read more than once, each part of a file
-        (its pages, say) for itself; or MCP servers.
+        Results by tool; files by path, only those read more than once, each part of a file (its pages, say) by itself;
+        or MCP servers.
 
     Returns
     -------

@@ -44,7 +44,7 @@ _PROCESS_SHARE = 10_000_000  # bytes of sessions for which a process of their ow
 
 @dataclass(frozen=True)
 class SessionFile:
-    """A session's file and those of its sub-agents, before they are read."""
+    """A session's file and its sub-agents' files, before they are read."""
 
     path: Path
     program: str
@@ -60,13 +60,13 @@ class SessionFile:
 
     @property
     def key(self) -> str:
-        """A checksum that changes with the file and with those of the sub-agents."""
+        """A checksum that changes with the file and the sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The last name of the folder in which it was held, from the head of the file; "" where it names none."""
+        """The last name of the session's folder, from the head of the file; "" if it names none."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -259,7 +259,7 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums of :data:`BILLED`, with those of sub-agents; None for each that is not known.
+        The sums of :data:`BILLED`, sub-agents included; None for each that is not known.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """ReplaySetup: a conversation as every rule sees it, with what a recorded session says of its requests.
 
-Of a recorded session the requests, their models and answers, the sizes of messages and the misses that no rule causes
-are those of the record; what a rule breaks comes on top. The session as it was held is replayed, too, which says how
-far such a replay is from the bill.
+For a recorded session, the requests, their models and answers, the sizes of messages and the misses that no rule causes
+come from the record; the misses that a rule causes are added. The session as it was held is replayed, too, which says
+how far such a replay is from the bill.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def replay_setup(
     source : Trace or Session
         A conversation.
     window, price, cache, count
-        The window, prices, cache and counter of :func:`compare`; those of the session when None.
+        The window, prices, cache and counter of :func:`compare`; default: the session's own.
 
     Returns
     -------
@@ -511,7 +511,7 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def _stop(most: int, compacts: Ints) -> int:
-    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
+    """Return the request, from 1, where a product stops compacting repeatedly; 0 for none."""
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):
         in_a_row = in_a_row + 1 if request - last <= most else 0

@@ -176,8 +176,8 @@ class SummaryCall:
     Parameters
     ----------
     prefix : {"own", "shared"}
-        A prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end, most of
-        which is read from the cache.
+        Either a prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end,
+        read mostly from the cache.
     calls : int, default 1
         How many calls one summary takes; a second one reads the prompt of the first from the cache.
     instruction : int, default 500
@@ -242,7 +242,7 @@ class Cut(NamedTuple):
     Parameters
     ----------
     down_to : int
-        Size at which cutting stops, in tokens.
+        Size where cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
         Who goes first: the oldest, the least important, or the oldest tool results, in whose place a
         placeholder is left.
@@ -317,7 +317,7 @@ class Policy:
         Parameters
         ----------
         room : PruningContext
-            How things stand.
+            State of the history before the request.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class Policy:
         Parameters
         ----------
         room : PruningContext
-            How things stand.
+            State of the history before the request.
 
         Returns
         -------

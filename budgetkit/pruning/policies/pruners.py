@@ -125,7 +125,7 @@ class TriggerTarget(Policy):
     target : int or Share, default 0.7
         Cutting stops at it.
     of : {"limit", "usable", "window"}
-        The base: the history's limit, or the usable or whole window, in which the other sections count too.
+        The base: the history's limit, or the usable or whole window, which the other sections share.
     whole_turns : bool, default False
         Earlier turns go whole, and then steps of the turn that is being answered: its question and newest step stay.
     unit, floor
@@ -257,7 +257,7 @@ class Chain(Policy):
 
     @cached_property
     def stages(self) -> tuple[Policy, ...]:
-        """The policies in order, those of chains within it among them."""
+        """The policies in order, including those of nested chains."""
         return tuple(stage for policy in self.policies for stage in policy.stages)
 
     def last_resort(self, room: PruningContext) -> Cut:
@@ -327,7 +327,7 @@ class Trigger:
         check_choice("kind of the trigger", self.kind, get_args(TriggerKind))
 
     def mark(self, window: int) -> int:
-        """Return the size at which it is reached, in tokens; of messages or seconds their number."""
+        """Return the size that reaches it, in tokens, or in messages or seconds."""
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:

@@ -35,7 +35,7 @@ from budgetkit.pruning.policies.pruners import (
 
 @dataclass(frozen=True, repr=False)
 class System(Chain):
-    """The rules of one system, in the order in which they act.
+    """The rules of one system, in the order that they act.
 
     Parameters
     ----------

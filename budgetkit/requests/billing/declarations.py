@@ -244,7 +244,7 @@ class Rules(Protocol):
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     """List the thinking of a message that is billed again as text.
 
-    The form in which a message came says whether it is in what is sent, else the shape of its request.
+    The format of a message says whether it is sent, otherwise the shape of its request.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})

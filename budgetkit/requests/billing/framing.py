@@ -147,7 +147,7 @@ class Framing:
         return self.priming + self.without_system
 
     def message(self, message: AnyMessage, counter: Count) -> int:
-        """Count one message.
+        """Count the tokens of one message.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class OpenAIRules:
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
-    """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
+    """Return a model's rules: OpenAI's, another maker's with a shipped vocabulary, or an estimate's.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
@@ -478,7 +478,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     Returns
     -------
     Framing
-        That of the model whose counter it is; OpenAI's where the counter is of no known model.
+        The framing of the counter's model; OpenAI's if the counter belongs to no known model.
 
     Examples
     --------

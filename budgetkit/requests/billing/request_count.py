@@ -101,7 +101,7 @@ def combination(request: ProviderRequest, rules: str) -> str:
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return the evidence for a request's combination.
 
-    Where few calls are recorded, the interval is that of a coarser combination.
+    If few calls are recorded, the interval of a coarser combination is used.
     """
     return find_evidence(coarser_names(request, rules), _rows())
 
@@ -109,7 +109,7 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the first name's evidence from a table.
 
-    Its interval is that of the first name with enough calls. Where none has, it is the range of the coarsest of its
+    The interval is taken from the first name with enough calls. If none has, it is the range of the coarsest of its
     kind times 1 + 2 / projects, and no less than as much of 10 %: the next project differs from the few that were seen.
     """
     matches = [rows[name] for name in names if name in rows]

@@ -6,9 +6,8 @@
     Gemini               contents, systemInstruction, functionDeclarations
     Bedrock Converse     messages of blocks without a type, toolConfig
 
-Messages become those of OpenAI's chat format by the functions that read files
-(:mod:`budgetkit.requests.reading.records`), so that a request is counted and loaded as the same messages. What
-nobody can count is named and never left out in silence.
+The functions that read files (:mod:`budgetkit.requests.reading.records`) convert messages to OpenAI's chat format, so
+that a request is counted and loaded as the same messages. What nobody can count is named and never left out in silence.
 """
 
 from __future__ import annotations
@@ -223,8 +222,8 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 
     Only the provider can read it.
 
-    `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
-    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
+    `records` are as the shape has them, `messages` the same in OpenAI's chat format. The model's rules decide what else
+    is sent with thinking, see :mod:`budgetkit.requests.billing.declarations`.
     """
     signs: list[str] = []
     thinks = False

@@ -53,14 +53,14 @@ class Toolset:
     Parameters
     ----------
     listed : tuple of Mapping
-        All of them in order, as a request can carry them: those of Gemini, Converse and MCP out of their wrapping.
+        All of them in order, as a request can carry them: Gemini's, Converse's and MCP's without their wrapping.
     functions : tuple of Mapping
         Those among them whose schema the model is shown, which is what counts.
     uncounted : tuple of str
         A name for each thing that nobody can count.
     entries : tuple of Mapping
-        All of them as a request to their own provider has them: those of Gemini and Converse in their wrapping, those
-        of an MCP server as OpenAI's functions.
+        All of them as a request to their own provider has them: Gemini's and Converse's in their wrapping, an MCP
+        server's as OpenAI's functions.
 
     Examples
     --------

@@ -224,7 +224,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Return a record with the message's text, and all else unchanged.
 
-    The text may be that of a result in it.
+    The text may belong to a result in it.
     """
     text = Message(raw).text
     if form == "responses":

@@ -113,7 +113,7 @@ class Entry:
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
+    """Read the main conversation, then each sub-agent's, each with the line it starts on."""
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
@@ -293,7 +293,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 def _answer_id(record: Raw) -> Hashable | None:
     """Return the ids that identify an answer across several records.
 
-    They are those of message and request.
+    They are the message's id and the request's id.
     """
     if value_at(record, "message.role") != "assistant":
         return None

@@ -5,7 +5,7 @@ message is left out, one of a kind that nobody knows is counted in a note, and a
 that write at once leave it, is left out and named. None of these refuses the file.
 
 A compaction takes what was said before out of all later requests, but for what it keeps, and puts a summary there. It
-stays where it stands: ``compactions`` lists the index of the summary and that of the first message kept.
+stays where it stands: ``compactions`` lists the index of the summary and the index of the first message kept.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
 
 
 def session_conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Yield the main conversation and those of sub-agents, with their first lines."""
+    """Yield the main conversation and the sub-agents' conversations, with their first lines."""
     lines: list[Numbered] = []
     broken = []
     dropped = format_table("marks")["dropped"]

@@ -93,7 +93,7 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Set the mix of texts in a window.
 
-    None stands for texts of one kind, "mixed" for those of all.
+    None stands for texts of one kind, "mixed" for texts of all kinds.
     """
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))

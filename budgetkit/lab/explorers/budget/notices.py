@@ -118,7 +118,7 @@ def for_the_hand(warning: str) -> str:
 
 
 def silent(trace: Trace) -> Data:
-    """Return the status of a conversation in which nothing can be counted.
+    """Return the status of a conversation without anything to count.
 
     Whether it fits is not known.
     """

@@ -231,7 +231,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         model that the conversation was held with, if it is named there, or `DEFAULT_MODEL`.
     window : int, optional
         Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
-        be full, it is a smaller one in which the policies differ; the line over the key figures says so.
+        be full, it is a smaller one where the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
@@ -346,7 +346,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn at which drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
         return self.stage.results.ahead.copy()
 
     @property
