@@ -36,7 +36,7 @@ __all__ = [
     "upper",
 ]
 
-#: Conversations of which an interval of a gain can be given at 95 %: two of 2^6 parts are less than 5 in 100.
+#: Conversations needed for an interval of a gain at 95 %: two of 2^6 parts are less than 5 in 100.
 FEWEST_FOR_A_GAIN: Final = 6
 
 

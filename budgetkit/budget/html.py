@@ -2,8 +2,8 @@
 
 Whatever is shown is put together of :func:`element` here, and by nobody else (``tests/core/test_outlet.py`` looks for
 others). A text inside an element, and any attribute, is escaped, without half characters and control characters, and
-with its dollar signs written as entities; :class:`Markup` is what was made here already and stays. What is shown in a
-notebook is besides marked by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
+with its dollar signs written as entities; :class:`Markup` is what was made here already and stays. Output for a
+notebook is also marked by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
 """
 
 from __future__ import annotations

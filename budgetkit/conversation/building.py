@@ -41,7 +41,7 @@ from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
-#: Names by which `build` takes the question, whatever the budget calls its section.
+#: Names for the question in `build`, whatever the budget calls its section.
 QUESTION_NAMES = ("question", "query", "user", "current")
 #: Roles whose sections instruct the model: their texts are sent as system messages.
 _INSTRUCT = ("system", "procedure")

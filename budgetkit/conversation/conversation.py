@@ -68,7 +68,7 @@ UNDER_WAY = (
     "a request of this conversation was asked for by the writer of its summary, or in the thread that waits for it; "
     "it would wait for itself; await arequest() in a task of its own, and write the summary without a request"
 )
-#: The conversations for which this task, or a thread that it waits for, writes a summary.
+#: Conversations whose summary this task, or a thread that it waits for, writes.
 _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())
 
 
@@ -115,8 +115,8 @@ class Conversation:
 
     Notes
     -----
-    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. What has left is forgotten
-    and takes no memory. Threads and tasks may share a conversation; requests wait for one another.
+    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. Removed messages are forgotten
+    and take no memory. Threads and tasks may share a conversation; requests wait for one another.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from budgetkit.truncation import cutter
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are texts in most messages; where they are, there is nothing to look at.
 _TEXTS = {"role", "content", "name", "tool_call_id"}
-#: Fields of which a message, or the answer that holds one, has at least one.
+#: A message, or the answer that holds one, has at least one of these fields.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 

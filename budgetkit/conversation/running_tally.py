@@ -18,7 +18,7 @@ just before and after the second request:
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
 
-What is pinned in the history's section, and no policy may touch, is its demand less what has entered.
+The pinned part of the history's section, which no policy may touch, is its demand less the messages entered.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Request:
 
 
 _OF_TEXTS = {"role", "content", "contexts"}
-_WAITS = 8  # turns after which a call is given up whose result never came
+_WAITS = 8  # turns before a call without a result is given up
 
 
 @contextmanager
@@ -213,14 +213,14 @@ class RunningTally:
     calling_slots: dict[str, int] = field(default_factory=dict)
     # Of such a message the calls without a result.
     open_calls: dict[int, set[str]] = field(default_factory=dict)
-    # Results that wait for those of its other calls.
+    # Results that wait for the results of its other calls.
     early_results: dict[int, list[int]] = field(default_factory=dict)
     # Calls without results, and results without calls.
     unsent: set[int] = field(default_factory=set)
 
     # how far the conversation is
     turn: int = 0
-    start: int = 0  # the slot at which this turn begins
+    start: int = 0  # the slot where this turn begins
     counted_from: int = 0  # the first slot of those that were counted last
     entered: int = 0  # tokens of the messages that the history took in, as they came
     stamps: int = 0  # the last stamp

@@ -1,7 +1,7 @@
 """Counters: from a text to a number of tokens, exact or estimated.
 
-A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name.
-What a message, a tool schema or a request costs beyond its text is framing, not counting.
+A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name. Costs of a
+message, a tool schema or a request beyond its text are framing, not counting.
 
 - `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
   and `stretches.py` bounds the memory for long texts.

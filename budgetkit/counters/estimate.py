@@ -45,7 +45,7 @@ WINDOW: Final = 4
 BEFORE: Final = 8
 #: So many equal windows in a row are a run: twelve times one character, or six times two.
 RUN: Final = BEFORE // WINDOW + 1
-#: The tables and their sizes, each a power of two, in the order in which they learn; those of `HASHED` are as large.
+#: The tables and their sizes, each a power of two, in the order that they learn; the tables of `HASHED` are as large.
 LEVELS: Final = {"pair": 2**16, "own": 2**19, "raw": 2**17, "long": 2**19, "shape": 2**16}
 #: The hashed levels of every window.
 HASHED: Final = ("own", "long")
@@ -53,7 +53,7 @@ HASHED: Final = ("own", "long")
 _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _NONE = np.zeros(0, np.intp)
-_FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
+_FEW = 8  # a text with a smaller part outside ASCII is looked up as ASCII, and the rest by itself
 _MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))

@@ -24,7 +24,7 @@ LARGE: Final = 65_536
 # code points a part
 _SHORTEST = 16_384
 _LONGEST = 65_536
-_LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, those of East Asia
+_LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, the scripts of East Asia
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01c4\u0386\u0388-\u038a\u038e-\u03a1\u03a3-\u03ce"
     "\u0400-\u0481\u048a-\u04ce\u0531-\u0556\u0561-\u0587\u05d0-\u05ea\u0621-\u063a\u0641-\u064a\u0671-\u06d3"
     "\u0905-\u0939\u0993-\u09a8\u0a13-\u0a28\u0a93-\u0aa8\u0b13-\u0b28\u0b95\u0bae-\u0bb5\u0c12-\u0c28\u0c92-\u0ca8"

@@ -143,7 +143,7 @@ def _byte_level(path: str) -> CountMany | None:
     if not plain or not splits or len(splits) != len(steps) - 1:
         return None
 
-    # Ranks rise with the merges: first the bytes alone, then each pair in the order in which pairs are joined.
+    # Ranks rise with the merges: first the bytes alone, then each pair in the order that pairs are joined.
     byte_of = _byte_alphabet()
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(byte_of.values())}
     for merge in model["merges"]:

@@ -1,7 +1,7 @@
 """redact(): a conversation that can be shown to others, with filler in place of its words and every size as it was.
 
-Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. What no
-figure is made of (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
+Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. Data that
+no figure uses (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ def budget_of(
     if isinstance(budget, Budget):
         return budget if window is None else budget.assign(window=window)
 
-    # a model and a window that are given go before those of a configuration
+    # a given model and window override the configuration's
     if isinstance(budget, Configuration):
         model = budget.model if model is None else model
         window = budget.window if window is None else window

@@ -1,6 +1,6 @@
 """The names that one model goes by: Bedrock's, OpenRouter's, Ollama's and Hugging Face's, and how people type them.
 
-Only what says where a model runs, or which copy of it, is left out. What says which model it is stays.
+Only the parts that say where a model runs, or which copy of it, are left out. The parts that identify the model stay.
 """
 
 from __future__ import annotations

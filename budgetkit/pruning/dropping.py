@@ -72,7 +72,7 @@ def cuttable_tokens(history: History) -> int:
 
 
 Measure = Callable[[list[int]], int | None]
-#: A summary that is asked for: the slot in which it will stand, and the slots that it replaces.
+#: A summary that is asked for: its slot, and the slots that it replaces.
 SummaryRequest = tuple[int, list[int]]
 #: A cut that summarises: it asks for summaries, and is sent the tokens of each.
 SummarisingCut = Generator[SummaryRequest, int | None, None]
@@ -83,7 +83,7 @@ class Visit(NamedTuple):
 
     room: PruningContext
     entering: Sequence[int]  # the messages that it is the first to hold
-    boundary: int  # the slot at which its current turn begins
+    boundary: int  # the slot where its current turn begins
     leaving: Sequence[int] = ()  # what the recorded session itself took out
 
 
@@ -101,11 +101,11 @@ class Retention:
     summaries: list[int] = field(default_factory=list)
     summary_input: list[int] = field(default_factory=list)
     summary_output: list[int] = field(default_factory=list)
-    # the slot up to which it equals the request before, the tokens in front of that slot, and its units
+    # the slot where it stops equalling the request before, the tokens in front of that slot, and its units
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    # for each message: what became of it, and the requests at which it shrank and left
+    # for each message: its fate, and the requests where it shrank and left
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
@@ -376,7 +376,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
     """Leave placeholders of tool results, the oldest first, until the size is reached."""
     intact = cut.intact
     if cut.calls_intact:
-        # The results of one call are one unit: those of the newest calls are the ones that stay whole.
+        # The results of one call are one unit: the results of the newest calls stay whole.
         calls = sorted({history.slots.unit[slot] for slot in history.whole_results})
         newest = set(calls[max(0, len(calls) - cut.intact) :])
         intact = sum(history.slots.unit[slot] in newest for slot in history.whole_results)

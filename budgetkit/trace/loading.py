@@ -178,7 +178,7 @@ class Loader:
             for conversation in _converted(document) or [document]:
                 yield start, conversation
             return
-        spans: list[Numbered] = []  # of a log of spans those of models hold conversations
+        spans: list[Numbered] = []  # in a log of spans, the models' spans hold conversations
         refused = []
         for line, value in everything:
             place = f"{name}, line {line}"

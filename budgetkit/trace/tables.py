@@ -436,7 +436,7 @@ def _weight(array: Any) -> tuple[int, int]:
     if _is_text(kind):
         return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
-        # A view is sixteen bytes, of which the first four are its length; many may show the same text.
+        # A view is sixteen bytes, the first four of them its length; many may show the same text.
         lengths = np.frombuffer(array.buffers()[1], "<u4")[::4][array.offset :][:length]
         return length, int(lengths.sum(dtype="int64"))
     if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_decimal(kind):

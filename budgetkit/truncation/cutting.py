@@ -1,8 +1,8 @@
 """Text cut to a number of tokens, with the marker that says so inside it.
 
-A cut is one number: how many code points are kept. What a cut costs is counted on the text as it will stand,
-marker included, so what comes out is within its limit by construction, whatever the counter. The number is found
-by aiming: a few counts of texts about as long as the result, however long the text is.
+A cut is one number: how many code points are kept. The cost of a cut is counted on the final text, marker included, so
+the result is within its limit by construction, with any counter. The number is found by aiming: a few counts of texts
+about as long as the result, however long the text is.
 """
 
 from __future__ import annotations

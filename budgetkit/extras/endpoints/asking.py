@@ -319,7 +319,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        When it counts, if the file of answers is broken and begun anew, or cannot be written.
+        When it counts, if the file of answers is broken and begun again, or cannot be written.
 
     Examples
     --------

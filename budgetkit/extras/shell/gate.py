@@ -1,9 +1,9 @@
 """check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
 
-It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more
-conversations are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the
-error. Each failure brings the plan and what would mend it. What is misspelt, unknown, missing or of a wrong type is an
-error: a mistake never opens the gate.
+It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more conversations
+are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the error. Each
+failure comes with the plan and a fix. Any misspelt, unknown, missing or wrongly typed input is an error: a mistake
+never opens the gate.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _KINDS = re.compile(
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
     r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
-# Keys under which a list of tools stands.
+# Keys that hold a list of tools.
 _LISTS = ("result", "tools", "toolConfig", "functions", "functionDeclarations")
 # Keys of a tool whose values are named by its author.
 _NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}

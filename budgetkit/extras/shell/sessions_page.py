@@ -1,7 +1,7 @@
 """The page of ``budgetkit sessions NUMBER --report``: answers, bill and other rules' costs.
 
-What stands for the session comes from its record alone: the prompts, the reads, the cost, and what its own compactions
-took out. What another rule would have cost stands in one figure and its table, and says so.
+All figures of the session come from its record alone: the prompts, the reads, the cost, and what its own compactions
+took out. The cost of another rule stands in one figure and its table, labelled as such.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for it, cached ones included.
     projects : sequence, shape (readings,), optional
-        The source of each reading. Then projects are left out in turn for the interval, which says more about a new
-        project; if omitted, single readings are left out.
+        The source of each reading. If given, projects are left out in turn for the interval, which says more about a
+        new project; if omitted, single readings are left out.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return the intercept and slope of the Theil-Sen line.
+    """Return the intercept and slope of the median line of all pairs.
 
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)

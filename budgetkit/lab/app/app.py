@@ -133,7 +133,7 @@ class App:
     def _made(self, number: int, shared: BudgetSettings) -> Explored:
         explorer: Explored = TABS[number].make(shared, self._library)
         explorer.library.join(self._library)
-        explorer.still = self.card.still  # one picture for all: that of the tab that was moved last
+        explorer.still = self.card.still  # one picture for all tabs, from the tab moved last
         self._limit(explorer)
         self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
         self.view.hold(number, explorer.view)

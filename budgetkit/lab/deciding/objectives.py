@@ -25,7 +25,7 @@ from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED
 
 Summaries = Literal["lost", "kept"]
-_ALL_PARTS_UP_TO = 11  # conversations, of which every part is taken; of more, some are drawn
+_ALL_PARTS_UP_TO = 11  # conversations; up to this many, every part is used; of more, some are drawn
 _PARTS = 1_999
 _MOST_PARTS = 39_999
 _LARGE = 1 / 3  # of the whole, in one conversation

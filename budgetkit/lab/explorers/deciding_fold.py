@@ -1,7 +1,7 @@
 """Decide: the fold of an explorer that tunes its budget on the conversations of its file, when a button says so.
 
-The work is done in a thread of its own, from values that nobody changes; a slider waits for none of it. What it found
-stays until the next run, and says which budget it began from.
+The work is done in a thread of its own, from values that nobody changes; a slider waits for none of it. The result
+stays until the next run, and names the budget it began from.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import Trace
 
-FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
+FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations; half of them are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
 SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)

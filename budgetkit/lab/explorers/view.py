@@ -156,7 +156,7 @@ class View(anywidget.AnyWidget):
     state = t.Dict().tag(sync=True)
     #: The lists that controls choose from; apart from the state, since few moves change them.
     choices = t.Dict().tag(sync=True)
-    #: The serial of the state in which the hand came to rest: in marimo, dependent cells run again when it changes.
+    #: The serial of the state when a move ended: in marimo, dependent cells run again when it changes.
     rested = t.Int().tag(sync=True)
     #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
     door = t.Dict().tag(sync=True)

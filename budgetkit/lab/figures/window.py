@@ -2,8 +2,8 @@
 
     remainder = window - reserves - what the others claim
 
-What a section claims is its cap. Where the budget's remainder is a section without a cap (a history that takes
-what is left), the others claim what they really took, and the remainder is that section's limit.
+A section claims its cap. Where the budget's remainder is a section without a cap (a history that takes what is left),
+the others claim what they really took, and the remainder is that section's limit.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _MOST_DRIFT = 0.112
 _PRIOR_TURNS = 2
 _PRIOR = 0.6
 _OWN_SPREAD = 0.7
-_UNLIKE = 3.0  # standard deviations between the mean turn seen and those of others
+_UNLIKE = 3.0  # standard deviations between the mean turn seen and other conversations' means
 # standard deviation of turns over their mean, of so many turns at least
 _BURST = 1.0
 _LEAST_TURNS = 6

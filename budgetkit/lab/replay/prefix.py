@@ -173,7 +173,7 @@ class PrefixLayout:
     section: str  # that is pruned: the history
     tally: Tally
     requests: Sequence[Turn]
-    # for each message: whether it can be pruned, and the requests at which it enters the history and the recorded
+    # for each message: whether it can be pruned, and the requests where it enters the history and the recorded
     # session itself takes it out; the number of requests where that never happens
     prunable: Flags
     entry: Ints

@@ -8,8 +8,8 @@ how long it keeps it, and where it looks. Two ways of looking:
 
 - *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
 - *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
-  messages) and at the end of each request. What any earlier request left at its mark is read while it is alive and the
-  request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
+  messages) and at the end of each request. A prefix that any earlier request left at its mark is read while it is alive
+  and the request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each cost is a range.
 
 This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
-requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
+requests would have cost. Unpublished values are ranges: the length of a summary, and whether a message that left and
 was used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)

@@ -39,7 +39,7 @@ _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_BILLS = 50_000
-_PROCESS_SHARE = 10_000_000  # bytes of sessions for which a process of their own is worth its start
+_PROCESS_SHARE = 10_000_000  # bytes of sessions that make a process of their own worth its start
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SessionFile:
     program: str
     size: int  # in bytes; 0 for a session in a database
     modified: int  # in nanoseconds since 1970
-    folder: str = ""  # in which it was held, where a database says so
+    folder: str = ""  # its folder, if a database names it
     agents: tuple[SessionFile, ...] = ()
 
     @property

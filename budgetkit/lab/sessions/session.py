@@ -2,8 +2,8 @@
 
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
-What the log holds is counted, and scaled by how much the provider's prompts grew for what was added. What it does not
-hold, instructions and tools, is learned from the first request and checked on all others: where that is wrong, the
+The contents of the log are counted, and scaled by how much the provider's prompts grew for each addition. Instructions
+and tools, which it does not hold, are learned from the first request and checked on all others: if that is wrong, the
 difference, with its sign, says by how much.
 """
 
@@ -52,7 +52,7 @@ DIFFERENCE = "what the count missed"
 RESULTS_ROW = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
 NOT_LOGGED = "not in the log"
-# A compaction of which nothing more is known.
+# A compaction without further facts.
 _COMPACTION: Data = {
     "message_index": 0,
     "before": 0,

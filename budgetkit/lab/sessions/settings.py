@@ -43,7 +43,7 @@ from budgetkit.pruning import policy_of
 from budgetkit.pruning.policies import System, Trigger
 from budgetkit.trace import ints
 
-#: Sizes at which a session might be compacted, in tokens.
+#: Sizes where a session might be compacted, in tokens.
 THRESHOLDS = (
     50_000,
     75_000,

@@ -41,7 +41,7 @@ from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
 
 #: The text that stands for instructions and tools that the log does not hold.
 UNLOGGED = "(instructions and tools that the log does not hold)"
-#: A window in which no rule ever acts.
+#: A window where no rule ever acts.
 UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
 EXTENDED_WINDOW = 1_000_000

@@ -45,7 +45,7 @@ class OldestFirst(Policy):
     1000
     """
 
-    # It asks for no cuts of its own: `last_resort`, with which every policy ends, is this policy.
+    # It asks for no cuts of its own: `last_resort`, the end of every policy, is this policy.
 
 
 @dataclass(frozen=True, repr=False)

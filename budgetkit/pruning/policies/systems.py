@@ -1,7 +1,7 @@
 """Systems and policies by name: how an agent keeps its sessions inside the window, each a row of data/systems.toml.
 
 Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
-parts of :mod:`budgetkit.pruning.policies.pruners`. What nobody publishes is named under `assumed`.
+parts of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are named under `assumed`.
 
 Two systems have numbers of their own and are functions, too. Without arguments each returns the row of its name, so
 that ``system("octopus")`` and the name "octopus" are one policy.
@@ -170,7 +170,7 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
 
 
-#: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.
+#: Every named policy: this kit's at usual numbers, and the rows of systems.toml.
 NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
     lambda: {
         "oldest first": OldestFirst,

@@ -12,8 +12,8 @@ template
     A chat template: a constant for each message by its role, and tools as the template writes them:
     `_template_charges`, tools `_template_tools`.
 
-What a form has no rule for (answer schemas of chat templates, tools of some) costs what the estimate of the model's
-family says, counted with the better vocabulary.
+Parts without a rule in a form (answer schemas of chat templates, tools of some) cost as much as the estimate of the
+model's family says, counted with the better vocabulary.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
-What is none of these is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries
-its origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
+Anything else is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries its
+origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
 
     {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],

@@ -7,7 +7,8 @@
     Bedrock Converse     messages of blocks without a type, toolConfig
 
 The functions that read files (:mod:`budgetkit.requests.reading.records`) convert messages to OpenAI's chat format, so
-that a request is counted and loaded as the same messages. What nobody can count is named and never left out in silence.
+that a request is counted and loaded as the same messages. Content that nobody can count is named, never left out
+silently.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TOOLS = {
     "chat": ("tools", "functions"),
     "converse": ("toolConfig", "additionalModelRequestFields.tools"),
 }
-# Fields by which a provider takes up what it has kept itself.
+# Fields that refer to content the provider has kept itself.
 _SERVER_STATE = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),

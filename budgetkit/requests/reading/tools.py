@@ -41,7 +41,7 @@ _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
 _MOST_REFERENCES = 1_000  # definitions that refer to each other can double at every step
 _DEEPEST_SCHEMA = 100
-# Fields by which something without a name is still known to be meant as a function.
+# Fields that mark something without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
 _EXPECTED = "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
 

@@ -1,9 +1,9 @@
 """Claude Code's sessions, and pi's, which are written alike: one record a line, each naming the record before it.
 
 Claude Code writes an answer in several lines, one for each block, with the results of its calls between them; they are
-one answer of one request, named by the ids of message and request. What its sub-agents said stands in side chains or in
-records of progress, and is a conversation of its own. After a rewind the branch that was left stays in the file: its
-messages are in no later request, but its requests were paid for, so their usage stays in the list.
+one answer of one request, named by the ids of message and request. Messages of its sub-agents stand in side chains or
+in records of progress, and are conversations of their own. After a rewind the branch that was left stays in the file:
+its messages are in no later request, but its requests were paid for, so their usage stays in the list.
 """
 
 from __future__ import annotations

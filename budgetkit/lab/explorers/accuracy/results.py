@@ -52,7 +52,7 @@ class AccuracySettings:
     document: int | None = None
     budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
 
-    #: The shelf of the library on which stands what is shown.
+    #: The shelf of the library that holds the contents shown.
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
@@ -273,7 +273,7 @@ class AccuracyResults:
     texts: CountedTexts
     all_errors: pd.DataFrame
     errors: pd.DataFrame
-    #: What the buffer is learned from: all kinds, of which the one at hand is told apart.
+    #: Documents that the buffer is learned from: all kinds, with the one at hand told apart.
     buffer_errors: pd.DataFrame
     #: Class and language of the texts at hand; () where these are all of the classes chosen.
     kind: tuple[str, ...]
