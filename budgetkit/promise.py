@@ -1,7 +1,7 @@
 """Promises: the arithmetic from n conversations, sources or projects to the next one.
 
-Numbers that were seen hold for what was seen. A promise is about the next one, so its arithmetic has n + 1 in it: if
-the next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
+Observed numbers hold for the observed data. A promise is about the next one, so its arithmetic has n + 1 in it: if the
+next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
 
     next <= k-th smallest of n      with a chance of k / (n + 1), so that a risk needs  n + 1 >= 1 / risk:
                                     19 units for 5 %, 99 for 1 %

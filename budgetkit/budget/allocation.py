@@ -83,9 +83,9 @@ class Allocation:
         Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
         whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
-        How a section over its own cap is treated: cut to it, or left out whole.
+        Treatment of a section over its own cap: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
-        How a section is treated if the window is too small for it.
+        Treatment of a section if the window is too small for it.
     keep : {"first", "newest", "best"}
         Which items stay: the most important ones, and among equals the first, the latest, or by score. Where items
         compete (an order "... by item"), the section without a cap that is asked first says it for all of them, and

@@ -174,7 +174,7 @@ def markup_of(text: object) -> Markup:
 
 
 def shortened_markup(text: object) -> Markup:
-    """Return a text as :func:`markup_of` does, its end left out where it is long.
+    """Return a text as :func:`markup_of` does, without its end if it is long.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """build(): the messages of a whole request, made in one call.
 
-What Octopus' manager does for every turn and anchor's pipeline for every query: size each part, prune the history to
+Octopus' manager does this for every turn and anchor's pipeline for every query: size each part, prune the history to
 what the others leave, keep the best passages, cut what may be cut, and put all of it in order.
 """
 

@@ -388,7 +388,7 @@ class Conversation:
         Returns
         -------
         Conversation
-            The conversation; its next request is that of the saved one.
+            The conversation; its next request equals the saved one's.
 
         Raises
         ------

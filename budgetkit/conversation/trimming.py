@@ -119,7 +119,7 @@ def newest(
 
 
 def _beginning_with(role: str, oldest: int, units: _Units) -> int:
-    """Return the first unit of a role from `oldest` on, else the question."""
+    """Return the first unit of a role from `oldest` on, or the question."""
     question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
     if question <= oldest:
         return oldest

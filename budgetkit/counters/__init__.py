@@ -96,14 +96,14 @@ def counter(
     Parameters
     ----------
     name : str, Model or callable
-        A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-5.4"``), an
-        encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
-        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
-        slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another
-        package adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own
-        encoding is not shipped is counted with the best vocabulary that is installed; without one, with another
-        encoding, times a published slope where there is one. The counter's name and its `basis` say which: exact,
-        reconstructed or estimate.
+        A counter, which is returned, or a function from text to tokens; or by name a model (``"gpt-5.4"``), an encoding
+        (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``,
+        ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published slope
+        (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another package
+        adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding
+        is not shipped is counted with the best vocabulary that is installed; without one, with another encoding, times
+        a published slope where there is one. The counter's name and its `basis` say which: exact, reconstructed or
+        estimate.
     unknown : str
         Treatment of a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.

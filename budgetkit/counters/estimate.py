@@ -150,7 +150,7 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Let the second unit reach the lowest bits, else a key's check would say nothing of it."""
+    """Let the second unit reach the lowest bits; otherwise a key's check would ignore it."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
@@ -271,7 +271,7 @@ def look_up_entries(
 ) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
 
-    The uppermost bits of a key say where to look; the six that follow must be those of the entry.
+    The uppermost bits of a key say where to look; the six that follow must match the entry.
     """
     bits = _PLACE_BITS[levels.shape[1]]
     place = keys >> (_KEY - bits)

@@ -158,7 +158,7 @@ class FunctionCounter(CounterBase):
     function : callable
         Function from text to tokens.
     name : str, optional
-        The counter's name; else the function's own name and, where it has one, the line that it begins on.
+        The counter's name, or the function's own name and, if it has one, the line that it begins on.
 
     Examples
     --------

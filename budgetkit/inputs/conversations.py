@@ -59,7 +59,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
     Parameters
     ----------
     traces : sequence, Trace, str, Path, file or frame
-        A list of what :func:`trace_of` takes, or a name or a file with several.
+        A list of anything that :func:`trace_of` accepts, or a name or a file with several.
 
     Returns
     -------

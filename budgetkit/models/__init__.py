@@ -1,6 +1,6 @@
 """Models: their windows, and the other facts that a model's name decides.
 
-What a window means is its *kind*::
+The meaning of a window is its *kind*::
 
     shared   prompt + answer <= window                        most models
     input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
@@ -268,8 +268,8 @@ def model(
         ``"gpt-5.4"``, or with a date, ``"gpt-5.4-2026-03-05"``, or with a provider, ``"openai/gpt-5.4"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        Treatment of an unknown name: take the numbers of the listed model whose name it goes on from,
-        else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
+        Treatment of an unknown name: take the numbers of the listed model whose name it extends, or else a window of
+        8,192 tokens and cl100k_base, with a warning; or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.
 

@@ -291,7 +291,7 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer: the model's limit, else the budget's."""
+        """Tokens of the longest answer: the model's limit, or the budget's."""
         tokens: int | None = (self.model or self.budget).max_output
         return tokens
 
@@ -308,7 +308,7 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Tokens that the sections nobody prunes hold at least: their demand, else their floors."""
+        """Fewest tokens of the sections that are never pruned: their demand, or their floors."""
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):

@@ -6,8 +6,8 @@ order that they are kept, and beside it stands the running sum of their sizes. W
 request's first unit, pass the limit?
 
 Some requests need more than that: a call and its result in two sections, a fill that skips, a cut inside an item, or
-items of several sections that compete. These are planned one by one. So a batch grants each request exactly what `fit`
-would grant it.
+items of several sections that compete. These are planned one by one. So a batch grants each request exactly the same
+tokens as `fit`.
 """
 
 from __future__ import annotations

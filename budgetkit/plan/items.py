@@ -414,7 +414,7 @@ def _best_first(
 def _weights(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[float]:
-    """Return how much each unit matters: as its item says, else as its section does; of a group, the most."""
+    """Return each unit's importance: its item's, or its section's; for a group, the highest."""
     weights = []
     for item in section_items:
         weight: float = importance[item.section]

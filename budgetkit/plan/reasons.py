@@ -71,7 +71,7 @@ class Why:
         The smallest changes that would keep all of it, each verified by planning again: of one line; where no line
         alone would do, of a cap and the window together.
     unmended : str
-        Where something was lost and no change keeps it: why; else empty.
+        The reason, if something was lost and no change keeps it; otherwise empty.
 
     Examples
     --------

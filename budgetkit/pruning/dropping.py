@@ -8,7 +8,7 @@ the request where it entered, and the request where it was gone. Two numbers are
 does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about n log n
 steps.
 
-What the history knows, oldest first, with room for 12 tokens, of three messages of 5, 7 and 6 tokens:
+The state of a history, oldest first, with room for 12 tokens and three messages of 5, 7 and 6 tokens:
 
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1

@@ -162,7 +162,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, else its id."""
+        """The conversation's title on one line, or its id."""
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)

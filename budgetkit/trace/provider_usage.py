@@ -110,7 +110,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 def in_line(usage: pd.DataFrame) -> Ints:
     """Return the places of requests whose answers follow one another.
 
-    Left out are those that wrote summaries, and those on branches that were left.
+    Requests that wrote summaries, and requests on branches that were left, are left out.
 
     >>> marks = {"message_index": [1, None, 3, 3], "is_summary": [False, False, False, False]}
     >>> in_line(pd.DataFrame(marks)).tolist()

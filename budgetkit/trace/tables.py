@@ -1,7 +1,8 @@
 """Tables of messages: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames, a message or a conversation a row.
 
-A row that is a document of a known format is read as one; else a column says who speaks, one what is said, and one, if
-there is any, which conversation it belongs to. Columns can be chosen by name; else they are found by the usual names.
+A row that is a document of a known format is read as one; otherwise one column has the speaker, one the text, and one,
+if there is any, the conversation it belongs to. Columns can be chosen by name; otherwise they are found by the usual
+names.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ def _shared_values(messages: list[Data]) -> list[str]:
 
 
 def _content(content: Any) -> Any:
-    """Return a cell's content: a list of parts where the cell holds one, else its text."""
+    """Return a cell's content: a list of parts if the cell holds one, otherwise its text."""
     if isinstance(content, str) and content.startswith('[{"type"'):
         parts = unpacked(content)
         return parts if isinstance(parts, list) else content

@@ -330,7 +330,7 @@ def _truncated(
 ) -> str:
     """Cut a text to a cost limit.
 
-    Where its surroundings always cost the same, only the text is counted; else both are.
+    If its surroundings always cost the same, only the text is counted; otherwise both are.
     """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):

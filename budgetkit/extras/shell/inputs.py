@@ -88,7 +88,7 @@ def budget_for(
 
 
 def load_one(source: str, conversation: str) -> Trace:
-    """Load one conversation, by its number from 1 on, else its id or its title."""
+    """Load one conversation, by its number from 1, its id or its title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
     many = 0

@@ -318,10 +318,9 @@ def buffer_for(
     seed : int
         Of the random windows.
     kinds : iterable of str
-        Classes or languages of the texts at hand, by any usual name, or what
-        :func:`budgetkit.lab.accuracy.kinds_of` tells of them. Where documents are of each, and there are sources
-        enough for the risk, the buffer is the one for the next source of these kinds, which holds back less; else the
-        one for windows of all kinds, and the warning says so.
+        Classes or languages of the texts at hand, by any usual name, or what :func:`budgetkit.lab.accuracy.kinds_of`
+        tells of them. If there are documents of each kind, and enough sources for the risk, the buffer is for the next
+        source of these kinds, which holds back less; otherwise it is for windows of all kinds, and a warning says so.
 
     Returns
     -------

@@ -105,7 +105,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Returns
     -------
     Bill
-        By least squares, readings left out that lie far from the median of pairwise slopes.
+        By least squares, without readings far from the median of pairwise slopes.
 
     Raises
     ------

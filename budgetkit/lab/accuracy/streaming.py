@@ -1,8 +1,8 @@
 """Corpora larger than memory, counted batch by batch here or on a cluster.
 
-A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up
-to the file's. Where no seam comes for long, the block is longer and is counted in windows
-(:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
+A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
+the file's. Where no seam comes for long, the block is longer and is counted in windows
+(:mod:`budgetkit.counters.stretches`). Counted texts are not remembered, for they do not come again.
 """
 
 from __future__ import annotations

@@ -140,7 +140,8 @@ def solve(
     so_that : Condition, optional
         The condition; default: :func:`budgetkit.lab.deciding.nothing_cut`.
     find : {"smallest", "largest"}, optional
-        Which end to look for: the largest reserve, the largest of what more room harms, else the smallest.
+        Which end to look for. Default: the largest for a reserve or for a condition that more room harms, otherwise the
+        smallest.
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional

@@ -178,8 +178,8 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations; None for the present one.
 
-        Of settings that come to the same the present one is taken, else the larger. A present reserve that is below
-        what answers need does not stay.
+        Among settings with equal results the present one is chosen, otherwise the larger. A present reserve that is too
+        small for the answers is not kept.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:

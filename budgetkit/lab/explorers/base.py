@@ -128,7 +128,7 @@ class Explorer(Generic[S, F]):
         Parameters
         ----------
         **values
-            The keys are those of `panel.inputs`; numbers can be texts such as "25%" or "100k".
+            The keys are the keys of `panel.inputs`; numbers can be texts such as "25%" or "100k".
 
         Raises
         ------

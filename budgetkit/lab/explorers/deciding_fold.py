@@ -184,7 +184,7 @@ class DecideFold(Content):
     def _wanted(self, stage: AnyStage) -> str:
         """Return the objective: the chosen one, or a default.
 
-        The default is needed messages if some are lost, else tokens cut.
+        Default: needed messages if some are lost, otherwise tokens cut.
         """
         if self._objective:
             return self._objective

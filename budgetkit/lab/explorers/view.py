@@ -136,8 +136,8 @@ def _mended(value: Any) -> Any:
 class View(anywidget.AnyWidget):
     """The controls, and the picture beside them.
 
-    Its traits are what the page shows; what a hand does there comes back as messages. `view_of` makes the view of one
-    kind of explorer.
+    Its traits are the page's contents; user input there comes back as messages. `view_of` makes the view of one kind of
+    explorer.
     """
 
     _esm = _joined(

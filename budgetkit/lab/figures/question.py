@@ -110,7 +110,7 @@ class Question(Generic[P]):
     title : str
         The question.
     answer : callable
-        Returns what answers it: a tidy frame, or the columns of one as plain lists.
+        Returns the answer: a tidy frame, or the columns of one as plain lists.
     draw : callable
         Turns that answer into ``{"data": [...], "layout": {...}}``.
     say : callable, optional

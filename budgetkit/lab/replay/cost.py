@@ -102,14 +102,14 @@ class Prices:
     model : str
         Its name.
     input, output : Price, optional
-        For what is sent and answered; None for not known.
+        Prices of input and output; None if not known.
     cache_read, cache_write : Price, optional
         For input that is read from and written to the prompt cache. Where writing has no price of its own it
         costs what input costs; where reading has none, it is not known.
     source : str
         Where they come from.
     date : str
-        The day that they are valid.
+        The day that the prices are valid.
     searches : float, optional
         For a thousand web searches of the provider's own tool, in US dollars.
 

@@ -35,9 +35,9 @@ class Replay:
     kept : Retention
         The kept messages, as intervals of requests.
     columns : dict
-        For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
+        Demand and limit of each section; int64 arrays, shape (requests,), in tokens.
     granted : dict
-        For each section what stands in the request; int64 arrays, shape (requests,), in tokens.
+        Tokens of each section in the request; int64 arrays, shape (requests,).
     over, equal, cached, written, output : int64 array, shape (requests,)
         Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
         cache, and answered.

@@ -3,8 +3,8 @@
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
 The contents of the log are counted, and scaled by how much the provider's prompts grew for each addition. Instructions
-and tools, which it does not hold, are learned from the first request and checked on all others: if that is wrong, the
-difference, with its sign, says by how much.
+and tools, which the log does not hold, are learned from the first request and checked on all others: if that is wrong,
+the difference, with its sign, says by how much.
 """
 
 from __future__ import annotations

@@ -119,12 +119,12 @@ def what_if(
         One row per value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
-        window), stops (the request where the program would stop compacting; 0 for none) and flat (whether the range
-        meets that of the cheapest value; values at which prompts exceed the window, or the program stops, are left
-        out). `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known),
-        billed (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions
-        and left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low
-        and saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
+        window), stops (the request where the program would stop compacting; 0 for none) and flat (whether its range
+        meets the cheapest value's; values that let prompts exceed the window, or the program stop, are left out).
+        `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known), billed
+        (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions and
+        left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
+        saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
         their replays; negative where the value costs more).
 
     Raises
@@ -188,7 +188,7 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range meets that of the cheapest one.
+    """Flag the values whose range meets the cheapest value's.
 
     Values that let a prompt exceed the window, or the program stop, are left out if there are others.
     """

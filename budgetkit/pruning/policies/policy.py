@@ -183,7 +183,7 @@ class SummaryCall:
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
-        The most that is sent of what is summarised, in tokens.
+        Most tokens of the summarised messages that are sent.
     cache_write : bool, default False
         Whether a prompt of its own is written to the cache, where nobody reads it again.
 
@@ -253,7 +253,7 @@ class Cut(NamedTuple):
     rounds : SummaryRule, optional
         Dropped messages are summarised.
     placeholder : int, default 0
-        Size of what is left of a tool result, in tokens.
+        Size of a tool result's remainder, in tokens.
     intact : int, default 0
         How many of the newest tool results are left alone.
     calls_intact : bool, default False

@@ -239,7 +239,7 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
+        Each sees the history that the one before left. Their units and floors are ignored for the chain's own.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
