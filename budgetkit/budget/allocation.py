@@ -88,8 +88,8 @@ class Allocation:
         Treatment of a section if the window is too small for it.
     keep : {"first", "newest", "best"}
         Which items stay: the most important ones, and among equals the first, the latest, or by score. Where items
-        compete (an order "... by item"), the section without a cap that is asked first says it for all of them, and
-        "first", which nobody has to write, is by score.
+        compete (an order "... by item"), the section without a cap that is asked first decides for all of them, and the
+        default "first" is by score.
     fill : {"prefix", "skip", "knapsack"}
         Stop at the first item that does not fit, go on past it, or choose the best total score.
     granularity : {"item", "line", "token"}

@@ -288,7 +288,7 @@ class Conversation:
         Raises
         ------
         RuntimeError
-            If it is awaited by whoever writes a summary for this conversation.
+            If it is awaited by the function that writes this conversation's summary.
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -311,8 +311,8 @@ class Conversation:
     def to_json(self) -> str:
         """Save the conversation between two requests.
 
-        It never waits for a summary: while a request waits for one, what is saved is the conversation before that
-        request, with all that was added since.
+        It never waits for a summary: while a request waits for one, the conversation before that request is saved, with
+        everything added since.
 
         Returns
         -------

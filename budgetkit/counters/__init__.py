@@ -122,7 +122,7 @@ def counter(
     Raises
     ------
     ValueError
-        If nothing goes by that name, or a convention is out of its range.
+        If the name is unknown, or a convention is out of its range.
     TypeError
         If the name is neither text nor a model, and cannot be called.
 

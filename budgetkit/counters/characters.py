@@ -148,7 +148,7 @@ class CharacterCounter(CounterBase):
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
-        """Turn a length into tokens, for whoever adds lengths up before rounding once.
+        """Convert a length to tokens, for callers that add lengths before rounding once.
 
         Parameters
         ----------

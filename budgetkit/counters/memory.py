@@ -66,7 +66,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Recall the counts of texts, and count and remember all that are new in one go.
+        """Recall the counts of texts; count and remember new texts in one go.
 
         Examples
         --------

@@ -82,7 +82,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     Returns
     -------
     tuple of float or None
-        ``(0.0, 0.0)`` for a count that is exact or reconstructed, None where nobody has measured it.
+        ``(0.0, 0.0)`` for a count that is exact or reconstructed, None if it was never measured.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A conversation as somebody passes it: a trace, a shipped one's name, a path, or messages in any form.
+"""A conversation as passed by the caller: a trace, a shipped one's name, a path, or messages in any form.
 
 A string is the name of a shipped trace, or else the path of a file: `load_trace` reads it. Functions that take messages
 of an application (`trim`, `Conversation.add`, `count_request`) take no such string.

@@ -329,8 +329,8 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     window : int, optional
         Another window than the model's, in tokens.
     must_know : bool, default False
-        Whether a model whose window nobody knows is refused unless ``window`` is given; otherwise a default stands
-        in, and ``notice`` says so.
+        Whether a model with an unknown window is refused unless ``window`` is given; otherwise a default is used, and
+        ``notice`` says so.
 
     Returns
     -------

@@ -191,7 +191,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     Returns
     -------
     Thinking
-        Its `tokens` are None where nobody says; `source` and `date` say where that was read.
+        Its `tokens` are None if unknown; `source` and `date` say where and when it was read.
 
     Raises
     ------

@@ -155,7 +155,7 @@ def _amount(loss: Loss) -> str:
 
 
 def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
-    """Name the caps whose room nobody uses, the largest first."""
+    """Name the caps with unused tokens, the largest first."""
     left = [((budget.caps[g.section] or 0) - g.granted, g.section) for g in grants]
     left.sort(key=lambda entry: -entry[0])
     idle = ", ".join(f"{one_line(s)} ({tokens:,})" for tokens, s in left if tokens > 0)
@@ -322,7 +322,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks, each named by its code: it yields a sentence and a mend for each problem."""
+    """The checks, each named by its code: it yields a sentence and a fix for each problem."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)

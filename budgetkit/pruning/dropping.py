@@ -434,7 +434,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
     """List the units that a compaction takes, oldest first.
 
-    An earlier summary is always among them: it is written anew, so that a session never holds two.
+    An earlier summary is always among them: it is rewritten, so that a session never holds two.
     """
     units = sorted(history.members)
 

@@ -195,9 +195,9 @@ class _Cut(NamedTuple):
     def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
         """Find how much can be kept.
 
-        Between a size that fits and one that does not, each step goes from the nearer of the two as far as its
-        tokens over or under the limit are worth in characters. Steps on the same side double, so that a bad aim
-        costs a logarithm. Sizes that come to the same cut are never counted twice.
+        Between a size that fits and one that does not, each step goes from the nearer of the two as far as its tokens
+        over or under the limit are worth in characters. Steps on the same side double, so that a bad aim costs a
+        logarithm. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate
         stride = 1

@@ -183,7 +183,7 @@ class ProviderCounter:
         Parameters
         ----------
         texts : sequence of str
-            Any texts; an empty one is 0 tokens, and nobody is asked.
+            Any texts; an empty one is 0 tokens, and no request is sent.
 
         Returns
         -------

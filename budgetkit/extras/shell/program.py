@@ -1,4 +1,4 @@
-"""The program: its commands by name, each loaded when it is run, and how errors and warnings are told."""
+"""The program: its commands by name, each loaded when it is run, and the display of errors and warnings."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _key_figures(session: Session) -> list[Data]:
 
 
 def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
-    """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
+    """Write the page of a session, readable by its owner only; without texts unless asked for."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))

@@ -300,8 +300,8 @@ def buffer_for(
 ) -> Buffer:
     """Find the smallest safety share for an accepted chance of overflow.
 
-    The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
-    that the errors have.
+    The windows are filled from resampled sources, so that the promise covers unseen texts of the kinds that the errors
+    have.
 
     Parameters
     ----------
@@ -318,9 +318,10 @@ def buffer_for(
     seed : int
         Of the random windows.
     kinds : iterable of str
-        Classes or languages of the texts at hand, by any usual name, or what :func:`budgetkit.lab.accuracy.kinds_of`
-        tells of them. If there are documents of each kind, and enough sources for the risk, the buffer is for the next
-        source of these kinds, which holds back less; otherwise it is for windows of all kinds, and a warning says so.
+        Classes or languages of the texts at hand, by any usual name, or the result of
+        :func:`budgetkit.lab.accuracy.kinds_of`. If there are documents of each kind, and enough sources for the risk,
+        the buffer is for the next source of these kinds, which holds back less; otherwise it is for windows of all
+        kinds, and a warning says so.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Claims of the documents about counting, beside measured values.
 
 Documents 000 and 001 give numbers for characters / 4 without saying on what text. Each claim is computed here on a
-corpus, with an interval from resampling its sources, so that nobody has to believe either side.
+corpus, with an interval from resampling its sources, so that neither side has to be believed.
 """
 
 from __future__ import annotations

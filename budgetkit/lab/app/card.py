@@ -158,7 +158,7 @@ class DesignCard(BudgetExplorer):
         Parameters
         ----------
         path : str or path
-            It ends with .html; the picture goes by the same name with .svg.
+            It ends with .html; the picture has the same name with .svg.
         texts : bool, default False
             Whether the messages of the conversation stand in it; otherwise it holds numbers alone.
 

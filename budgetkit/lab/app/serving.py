@@ -222,7 +222,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
 
     Notes
     -----
-    Whoever opens the address needs the token in it.
+    Opening the address requires the token in it.
     """
     # Say now, not in the page, that there is no such file, or none that can be read.
     trace = FIRST

@@ -78,8 +78,8 @@ class Condition:
     holds : callable
         From the plans to whether it holds.
     room : {"unknown", "helps", "harms"}
-        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest.
-        That no window will do is said only where this is known.
+        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest. "No
+        window will do" is said only if this is known.
     risk : float, optional
         Where it promises something of the next conversation: the chance that this misses it.
     tokens : int, default 0

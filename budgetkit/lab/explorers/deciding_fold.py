@@ -1,7 +1,7 @@
 """Decide: the fold of an explorer that tunes its budget on the conversations of its file, when a button says so.
 
-The work is done in a thread of its own, from values that nobody changes; a slider waits for none of it. The result
-stays until the next run, and names the budget it began from.
+The work is done in a thread of its own, from values that never change; a slider waits for none of it. The result stays
+until the next run, and names the budget it began from.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class DecideFold(Content):
 def decide(
     case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
+    """Find the lines that matter, and tune these together; `tell` receives the progress, and may end it."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:

@@ -2,9 +2,8 @@
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
-Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a
-threshold (the price cliff of long contexts). A price that nobody knows is missing, and what is computed with it
-is missing too; it is never 0.
+Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a threshold
+(the price cliff of long contexts). An unknown price is missing, and so are figures computed with it; it is never 0.
 """
 
 from __future__ import annotations

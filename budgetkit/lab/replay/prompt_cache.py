@@ -114,7 +114,7 @@ class PromptCache:
         equal : int64 array, shape (requests,)
             Longest prefix equal to the last request's, in tokens; the first request has none.
         pauses : float64 array, shape (requests,), optional
-            Seconds since the last request; NaN where nobody knows, which is taken as short.
+            Seconds since the last request; NaN if unknown, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
             Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 

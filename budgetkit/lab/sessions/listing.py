@@ -1,8 +1,8 @@
 """Sessions of coding agents where their programs keep them: found, listed, and billed once.
 
-Only whoever asks for it has a folder looked at: no import, test or application does. Files are read, never written; a
-link that leads out of the folder is not followed, and neither is a file of somebody else. A session in OpenCode's
-database has the path of the database and its own id.
+A folder is searched only on request: no import, test or application does it. Files are read, never written; a link that
+leads out of the folder is not followed, and neither is another user's file. A session in OpenCode's database has the
+path of the database and its own id.
 
 Bills are kept between runs: numbers without texts, in one file in the user's cache folder, under checksums of path,
 size and time of each file. `BUDGETKIT_CACHE` names another folder; set to an empty text it keeps nothing. A list whose

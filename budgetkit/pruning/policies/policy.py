@@ -1,9 +1,9 @@
 """Inputs and outputs of a pruning policy; all sizes are in tokens.
 
-A policy never changes the history itself. It is told how large the history is and how large it may be. It answers
-with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries
-the cuts out, and does three things for every policy: a tool call and its results leave together, the policy's floor
-is kept, and if the history is still over its limit after the cuts, the oldest messages leave until it fits.
+A policy never changes the history itself. It receives the history's size and limit. It answers with cuts: each names a
+size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries the cuts out, and does three
+things for every policy: a tool call and its results leave together, the policy's floor is kept, and if the history is
+still over its limit after the cuts, the oldest messages leave until it fits.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PruningContext(NamedTuple):
     messages : int
         How many messages the history holds.
     pause : float
-        Seconds since the last request; 0 where nobody knows.
+        Seconds since the last request; 0 if unknown.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class SummaryCall:
     input_cap : int, optional
         Most tokens of the summarised messages that are sent.
     cache_write : bool, default False
-        Whether a prompt of its own is written to the cache, where nobody reads it again.
+        Whether a prompt of its own is written to the cache, although it is never read again.
 
     Examples
     --------

@@ -2,9 +2,9 @@
 
 Some cut only the overflow, others more at once.
 
-To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
-before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
-So fewer and larger cuts leave more in the cache.
+To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request before
+it, and the provider reads that part from its cache. After a cut, everything behind the cut is read again. So fewer and
+larger cuts leave more in the cache.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ class Trigger:
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
         The compared number: the prompt with so many tokens, with a share of the window, with the window less so many
-        tokens, the number of messages, the pause before the request; or nothing at all. A pause that nobody knows is
+        tokens, the number of messages, the pause before the request; or nothing at all. An unknown pause counts as
         none, so that in a running conversation a rule that waits for one does not act.
     value : float
         In tokens, messages or seconds, or a share from 0 to 1.

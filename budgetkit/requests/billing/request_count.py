@@ -174,7 +174,7 @@ def _kind(request: ProviderRequest) -> str:
 
 
 def _part_names(request: ProviderRequest) -> Iterator[str]:
-    """Name all that a request holds beside plain messages."""
+    """Name a request's contents other than plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
         yield "tools with unions" if _UNION.search(schemas) else "tools"

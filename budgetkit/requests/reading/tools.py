@@ -9,7 +9,7 @@
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
 They come as a list, as a body that holds it under ``tools`` or ``toolConfig``, or as an MCP server's answer to
-``tools/list``, with or without the JSON-RPC envelope around it. Whoever counts tools reads them here, so that a bill, a
+``tools/list``, with or without the JSON-RPC envelope around it. All counts of tools read them here, so that a bill, a
 plan and a gate never disagree about how many there are. A tool that the provider runs itself, such as a web search, has
 no schema that could be counted: it is named.
 """
@@ -57,7 +57,7 @@ class Toolset:
     functions : tuple of Mapping
         Those among them whose schema the model is shown, which is what counts.
     uncounted : tuple of str
-        A name for each thing that nobody can count.
+        A name for each uncountable part.
     entries : tuple of Mapping
         All of them as a request to their own provider has them: Gemini's and Converse's in their wrapping, an MCP
         server's as OpenAI's functions.

@@ -230,8 +230,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
         model that the conversation was held with, if it is named there, or `DEFAULT_MODEL`.
     window : int, optional
-        Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
-        be full, it is a smaller one where the policies differ; the line over the key figures says so.
+        Another window than the model's, in tokens. If no model or budget is named, and the model's would never be full,
+        it is a smaller one where the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
