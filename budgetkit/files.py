@@ -1,9 +1,9 @@
 """Read the files under ``data/``, for all other modules.
 
 In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
-``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each
-file is and where it comes from stands in ``data/README.md``. What an extra brings is asked for here too, with the
-sentence that names the extra where it is missing. Files of a user's own are written whole or not at all.
+``budgetkit/data``. No other module needs to know which, and nothing is read before it is asked for. ``data/README.md``
+describes each file and its source. Packages of an extra are imported here too, with an error that names the extra if it
+is missing. Files of a user's own are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside the old one and rename it, so that nobody ever reads half of it.
+    """Write a file beside the old one and rename it, so that half of it is never read.
 
     A device or a pipe is written to in place.
     """
@@ -201,7 +201,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             beside.unlink()
-        # Said with the name given, not with that of the file beside.
+        # The error has the name given, not the name of the file beside it.
         if isinstance(error, OSError) and error.errno:
             raise OSError(error.errno, error.strerror, str(named)) from None
         raise

@@ -1,7 +1,7 @@
 """Promises: the arithmetic from n conversations, sources or projects to the next one.
 
-Numbers that were seen hold for what was seen. A promise is about the next one, so its arithmetic has n + 1 in it: if
-the next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
+Observed numbers hold for the observed data. A promise is about the next one, so its arithmetic has n + 1 in it: if the
+next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
 
     next <= k-th smallest of n      with a chance of k / (n + 1), so that a risk needs  n + 1 >= 1 / risk:
                                     19 units for 5 %, 99 for 1 %
@@ -36,7 +36,7 @@ __all__ = [
     "upper",
 ]
 
-#: Conversations of which an interval of a gain can be given at 95 %: two of 2^6 parts are less than 5 in 100.
+#: Conversations needed for an interval of a gain at 95 %: two of 2^6 parts are less than 5 in 100.
 FEWEST_FOR_A_GAIN: Final = 6
 
 
@@ -203,9 +203,9 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     Parameters
     ----------
     ratios : sequence of float
-        One for each part, each unit in it or not by a coin; or for all parts that there are, but for the empty one.
+        One per random part, where a coin decides whether each unit is in it; or one for every part but the empty one.
     risk : float
-        Chance that the true one lies outside.
+        Chance that the true ratio lies outside.
 
     Returns
     -------

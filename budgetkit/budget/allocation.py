@@ -75,21 +75,21 @@ class Allocation:
         A promise: at least so much of its demand is held back from those who are asked before it; where it is made
         of whole items, as many as reach that.
     weight : int, default 0
-        Above 0, it may take its part by weight among the weighted sections still waiting, of which none takes more
-        than it asks for; at 0, all there is. At most 65,536.
+        Above 0, it may take its part by weight among the weighted sections still waiting, none of them more than it
+        asks for; at 0, everything left. At most 65,536.
     importance : int, default 5
         Higher is asked earlier and so survives.
     required : bool, default False
         Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
         whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
-        How a section over its own cap is treated: cut to it, or left out whole.
+        Treatment of a section over its own cap: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
-        How a section is treated for which the window is too small.
+        Treatment of a section if the window is too small for it.
     keep : {"first", "newest", "best"}
-        Which items stay: those of the highest importance, and among equals the first, the latest, or by score. Where
-        items compete (an order "... by item"), the section without a cap that is asked first says it for all of them,
-        and "first", which nobody has to write, is by score.
+        Which items stay: the most important ones, and among equals the first, the latest, or by score. Where items
+        compete (an order "... by item"), the section without a cap that is asked first decides for all of them, and the
+        default "first" is by score.
     fill : {"prefix", "skip", "knapsack"}
         Stop at the first item that does not fit, go on past it, or choose the best total score.
     granularity : {"item", "line", "token"}

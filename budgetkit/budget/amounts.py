@@ -106,7 +106,7 @@ class Share:
 
     @property
     def smallest_window(self) -> int:
-        """Smallest window in which the share is at least one token; 0 if it is so in every window, or in none."""
+        """Smallest window where the share is at least one token; 0 if every window or none qualifies."""
         if self.at_least > 0 or self.at_most == 0 or not self._exact:
             return 0
         return ceil(1 / self._exact)

@@ -76,7 +76,7 @@ class Budget:
     reserves : sequence of Reserve
         The reserves.
     allocations : sequence of Allocation
-        The sections in the order in which they stand in the prompt.
+        The sections in the order of the prompt.
     kind : {"shared", "input", "usable"}
         Content of the window: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
@@ -219,7 +219,7 @@ class Budget:
 
     @property
     def pool(self) -> Pool:
-        """The rule by which sections without a cap draw on the shared pool.
+        """The rule for sections without a cap to draw on the shared pool.
 
         They take all that is left, share the pool, or take up to the pool each.
         """
@@ -232,7 +232,7 @@ class Budget:
 
     @once
     def asked(self) -> tuple[Allocation, ...]:
-        """Allocations in the order in which they are asked: required first."""
+        """Allocations in allocation order: required first."""
         by_pool = ORDERS[self.order][0]
         return tuple(
             sorted(

@@ -1,9 +1,9 @@
 """HTML and SVG, written here only: elements that show any text as it is written and never execute it.
 
-Whatever is shown is put together of :func:`element` here, and by nobody else (``tests/core/test_outlet.py`` looks for
-others). A text inside an element, and any attribute, is escaped, without half characters and control characters, and
-with its dollar signs written as entities; :class:`Markup` is what was made here already and stays. What is shown in a
-notebook is besides marked by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
+All HTML is built with :func:`element` here, and nowhere else (``tests/core/test_outlet.py`` looks for others). A text
+inside an element, and any attribute, is escaped, without half characters and control characters, and with its dollar
+signs written as entities; :class:`Markup` is what was made here already and stays. Output for a notebook is also marked
+by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def colour(name: str) -> str:
     Returns
     -------
     str
-        ``"#rrggbb"``; the same for the same name always.
+        ``"#rrggbb"``; a name always has the same color.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def markup_of(text: object) -> Markup:
 
 
 def shortened_markup(text: object) -> Markup:
-    """Return a text as :func:`markup_of` does, its end left out where it is long.
+    """Return a text as :func:`markup_of` does, without its end if it is long.
 
     Examples
     --------

@@ -51,7 +51,7 @@ or give the section a cap in tokens.
         unknown = unknown_name("remainder", budget.remainder, sections)
         raise ValueError(f"{unknown} Add an Allocation of that name to use it.")
 
-    # no section is promised more than it may take, nor anything where its items compete with those of others
+    # no section is promised more than it may take, nor anything if its items compete with other sections' items
     caps = budget.caps
     for section, floor in budget.floors.items():
         cap = caps[section]

@@ -21,7 +21,7 @@ NEAR_LIMIT = 0.9
 
 @dataclass(frozen=True)
 class Wording:
-    """The wording in which a plan is described to a model.
+    """The wording that describes a plan to a model.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def messages(
     plan : Plan
         As `budgetkit.fit` made it, of items whose payload is a Message, a mapping with a role, or a text.
     context_role : str, default "system"
-        Role under which texts and retrieved passages are sent; chat formats have none of their own for them.
+        Role of texts and retrieved passages when sent; chat formats have no role of their own for them.
     question_last : bool, default False
         Whether the last message of a user, with what follows it, stands at the end wherever its section does.
     as_one : mapping or iterable of str, optional
@@ -84,8 +84,8 @@ def messages(
     LookupError
         If `as_one` names a section that the plan does not have.
     ValueError
-        If an item has no payload, as those of a plan that was saved without its texts, the plan has no items, or
-        `as_one` names a section that holds more than texts of nobody's.
+        If an item has no payload, as in a plan that was saved without its texts, if the plan has no items, or if
+        `as_one` names a section that holds more than texts without a role.
 
     Examples
     --------

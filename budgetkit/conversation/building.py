@@ -1,6 +1,6 @@
 """build(): the messages of a whole request, made in one call.
 
-What Octopus' manager does for every turn and anchor's pipeline for every query: size each part, prune the history to
+Octopus' manager does this for every turn and anchor's pipeline for every query: size each part, prune the history to
 what the others leave, keep the best passages, cut what may be cut, and put all of it in order.
 """
 
@@ -41,7 +41,7 @@ from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
-#: Names by which `build` takes the question, whatever the budget calls its section.
+#: Names for the question in `build`, whatever the budget calls its section.
 QUESTION_NAMES = ("question", "query", "user", "current")
 #: Roles whose sections instruct the model: their texts are sent as system messages.
 _INSTRUCT = ("system", "procedure")
@@ -54,7 +54,7 @@ class Built:
     Parameters
     ----------
     messages : list of dict
-        In the order of the sections, in the form of their provider: that in which they came, or OpenAI's chat format.
+        In the order of the sections, in the format that they came in or OpenAI's chat format.
     plan : Plan
         Grants, cuts and drops of each section, with reasons.
     system : str, list, dict or None
@@ -92,23 +92,22 @@ def build(
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; the section's own `keep` when left out.
+        The pruning policy of the history; default: the section's own `keep`.
     context_role : str, default "system"
-        Role under which retrieved texts are sent, where the chat format has one of its own for them.
+        Role of retrieved texts when sent, if the chat format has one of its own for them.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window, in tokens.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which the messages go out; that in which they came when left out.
+        The provider's format for the messages sent; default: the format that they came in.
     start_on : {"user", "any"}, default "user"
-        Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
-        left out, and is no part of the plan; the warnings say so.
+        The role that the conversation in the request begins with. Messages before the first user message that fits are
+        left out of the request and the plan; the warnings say so.
     as_one : mapping or iterable of str, optional
         Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
         :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
@@ -126,15 +125,15 @@ def build(
     Returns
     -------
     Built
-        The messages and the plan. What is too large is cut inside where its section lets it.
+        The messages and the plan. An item that is too large is cut inside if its section allows it.
 
     Raises
     ------
     LookupError
         If the budget has no such section.
     ValueError
-        If a section is given what is no text, message or passage, or the question is given twice or as somebody
-        else's than the user's.
+        If a section is given anything but text, messages or passages, or the question is given twice or with a role
+        other than the user's.
 
     Examples
     --------

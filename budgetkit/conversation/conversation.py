@@ -1,4 +1,4 @@
-"""Conversation: a running conversation, of which each next request is ready to send.
+"""Conversation: a running conversation whose next request is always ready to send.
 
 It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
 what a policy did to a recorded conversation it does to the same one while it runs.
@@ -68,7 +68,7 @@ UNDER_WAY = (
     "a request of this conversation was asked for by the writer of its summary, or in the thread that waits for it; "
     "it would wait for itself; await arequest() in a task of its own, and write the summary without a request"
 )
-#: The conversations for which this task, or a thread that it waits for, writes a summary.
+#: Conversations whose summary this task, or a thread that it waits for, writes.
 _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())
 
 
@@ -80,11 +80,10 @@ class Conversation:
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        The pruning policy or its name; the oldest first when left out. The rules of a product, such as
+        The pruning policy or its name; default: the oldest messages are dropped first. The rules of a product, such as
         "codex", are for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -93,8 +92,8 @@ class Conversation:
         Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`; they are counted and given back with
         every request.
     summarise : callable, optional
-        From the list of messages that a summary replaces to its text; may be an ``async`` function. The policy's own
-        when left out.
+        Function from the list of messages that a summary replaces to its text; may be ``async``. Default: the policy's
+        own.
     tell : bool, default False
         Whether the last message of a request tells the model how its window is used, see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -110,14 +109,14 @@ class Conversation:
         Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
         The forms of Anthropic, Converse and Gemini always begin with the user's, which their providers ask for.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which requests go out. When left out it is the form in which messages come: OpenAI's chat
-        format, or that of OpenAI Responses, Anthropic, Bedrock Converse or Gemini where all that are not plain are in
-        it. Say it where the first request is made before the first answer.
+        The provider's format for requests. Default: the format of the messages: OpenAI's chat format, or the format of
+        OpenAI Responses, Anthropic, Bedrock Converse or Gemini if all messages that are not plain have it. Set it if
+        the first request is made before the first answer.
 
     Notes
     -----
-    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. What has left is forgotten
-    and takes no memory. Threads and tasks may share a conversation; requests wait for one another.
+    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. Removed messages are forgotten
+    and take no memory. Threads and tasks may share a conversation; requests wait for one another.
 
     Examples
     --------
@@ -207,7 +206,7 @@ class Conversation:
         Raises
         ------
         TypeError, ValueError
-            If one is no message, or holds what no request and no file takes; then none is added.
+            If one is not a message, or holds a value that no request or file accepts; then none is added.
         """
         while True:
             before = self._pairing
@@ -289,7 +288,7 @@ class Conversation:
         Raises
         ------
         RuntimeError
-            If it is awaited by whoever writes a summary for this conversation.
+            If it is awaited by the function that writes this conversation's summary.
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -312,8 +311,8 @@ class Conversation:
     def to_json(self) -> str:
         """Save the conversation between two requests.
 
-        It never waits for a summary: while a request waits for one, what is saved is the conversation before that
-        request, with all that was added since.
+        It never waits for a summary: while a request waits for one, the conversation before that request is saved, with
+        everything added since.
 
         Returns
         -------
@@ -383,24 +382,24 @@ class Conversation:
         text : str
             As :meth:`to_json` made it.
         policy, counter, **more
-            As for a new conversation; what is left out is as it was. Only code has to be passed again: a function that
-            counts, ranks or writes summaries.
+            As for a new conversation; default: as saved. Only code has to be passed again: a function that counts,
+            ranks or writes summaries.
 
         Returns
         -------
         Conversation
-            Whose next request is that of the one that was saved.
+            The conversation; its next request equals the saved one's.
 
         Raises
         ------
         ValueError
-            If the text is no saved conversation, code is missing, or what is passed counts in another way than what
-            was saved.
+            If the text is not a saved conversation, code is missing, or the counter passed counts differently from the
+            saved one.
 
         Warns
         -----
         UserWarning
-            If another policy, budget or way to make requests is passed than it had; it goes on with that.
+            If the policy, budget or way to make requests differs from the saved one; the one passed is used.
 
         Examples
         --------

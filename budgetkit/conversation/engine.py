@@ -86,7 +86,7 @@ class Engine:
 
     @property
     def form_sent(self) -> str:
-        """The form in which requests go out."""
+        """The provider's format for requests."""
         return self.form or self.tally.form
 
     @property
@@ -243,7 +243,7 @@ class Engine:
         return self.sent.tokens(tally.sizes)
 
     def in_form(self, request: Request) -> Request:
-        """Write a request's messages in the form in which they go out."""
+        """Write a request's messages in the provider's format."""
         if self.sent is None:
             return request
         messages = self.sent.written

@@ -30,7 +30,7 @@ from budgetkit.truncation import cutter
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are texts in most messages; where they are, there is nothing to look at.
 _TEXTS = {"role", "content", "name", "tool_call_id"}
-#: Fields of which a message, or the answer that holds one, has at least one.
+#: A message, or the answer that holds one, has at least one of these fields.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
@@ -167,7 +167,7 @@ def _provider_records(value: Any) -> list[Any]:
 
 
 def _dumped(value: Any) -> Any:
-    """Ask an SDK's object for JSON, in which bytes, such as Gemini's signatures, are texts."""
+    """Ask an SDK's object for JSON, with bytes such as Gemini's signatures as text."""
     write = getattr(value, "model_dump", None)
     if isinstance(value, Mapping | type) or not callable(write):
         return value
@@ -272,12 +272,12 @@ Cut = Callable[[Item, int, Any], Item | None]
 
 @dataclass(frozen=True)
 class Listing:
-    r"""The form in which the passages of a section become one text.
+    r"""The format that joins a section's passages in one text.
 
     Parameters
     ----------
     title : str
-        The first line; none when left out.
+        The first line; default: none.
     entry : str, default "{text}"
         How each passage is written; "{number}" stands for its place, from 1.
     between : str, default "\n\n"
@@ -365,7 +365,7 @@ class ListedSection:
     listing : Listing
         How they are written.
     count : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing
         Tokens that the message costs beyond its text.
     more : int
@@ -408,10 +408,10 @@ def plan_with_listings(
     cut: Cut,
     planned: Callable[[Sequence[Item], Cut], Plan],
 ) -> Plan:
-    """Plan items of which those of some sections become one message each.
+    """Plan items whose sections may be sent as one message each.
 
-    The surplus of a section is paid by the best of its passages that stays. Who stays depends on the surplus, so it is
-    planned again until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the
+    The best passage that stays pays the surplus of its section. The passages that stay depend on the surplus, so the
+    plan is repeated until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the
     second pays too. Payers only become more and a surplus only grows, so it comes to an end, and the plan never says
     less than is sent.
     """

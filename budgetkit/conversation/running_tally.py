@@ -18,7 +18,7 @@ just before and after the second request:
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
 
-What is pinned in the history's section, and no policy may touch, is its demand less what has entered.
+The pinned part of the history's section, which no policy may touch, is its demand less the messages entered.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        In the form of their provider and in order: that in which they came, or OpenAI's chat format. They are those
-        that the conversation holds: copy one to change it.
+        In order, in the format that they came in or OpenAI's chat format. They are those that the conversation holds:
+        copy one to change it.
     tools : list of dict
-        Tool schemas, those of Gemini and Bedrock Converse in their wrapping.
+        Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
     plan : Plan
         Tokens of each section, against its limit.
     tokens : int
@@ -92,7 +92,7 @@ class Request:
     summaries : tuple of str
         The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
     stable : int
-        How many messages at the beginning are those of the last request, so that a prompt cache holds them.
+        Number of messages at the beginning that repeat the last request, so that a prompt cache holds them.
     warnings : tuple of str
         Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
         provider can count, such as a PDF or a picture by its address.
@@ -123,7 +123,7 @@ class Request:
 
 
 _OF_TEXTS = {"role", "content", "contexts"}
-_WAITS = 8  # turns after which a call is given up whose result never came
+_WAITS = 8  # turns before a call without a result is given up
 
 
 @contextmanager
@@ -213,14 +213,14 @@ class RunningTally:
     calling_slots: dict[str, int] = field(default_factory=dict)
     # Of such a message the calls without a result.
     open_calls: dict[int, set[str]] = field(default_factory=dict)
-    # Results that wait for those of its other calls.
+    # Results that wait for the results of its other calls.
     early_results: dict[int, list[int]] = field(default_factory=dict)
     # Calls without results, and results without calls.
     unsent: set[int] = field(default_factory=set)
 
     # how far the conversation is
     turn: int = 0
-    start: int = 0  # the slot at which this turn begins
+    start: int = 0  # the slot where this turn begins
     counted_from: int = 0  # the first slot of those that were counted last
     entered: int = 0  # tokens of the messages that the history took in, as they came
     stamps: int = 0  # the last stamp
@@ -295,7 +295,7 @@ class RunningTally:
         return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
-        """Return the section in which a message counts at this request."""
+        """Return the section that counts a message at this request."""
         entry = self.entries[slot]
         if slot in self.this_turn:
             return entry.present
@@ -407,7 +407,7 @@ class RunningTally:
 
     @property
     def form(self) -> str:
-        """The default format for sending: that of the messages, or chat."""
+        """The default format for sending: the messages' own, or chat."""
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:

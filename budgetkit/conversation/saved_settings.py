@@ -6,8 +6,8 @@ They are its policy, its counter and how its requests are made.
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 
-What is a value is saved whole and made again. What is code, such as a counting function, is saved by its name alone:
-whoever loads the conversation passes it again, and the name tells whether it is the same.
+Values are saved whole and restored. Code, such as a counting function, is saved by its name alone: pass it again when
+loading the conversation; the name tells whether it is the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A running conversation as plain data, and back.
 
-Only the messages still there are saved, numbered anew, so that it stays small.
+Only the messages still there are saved and renumbered, so that it stays small.
 
     {"budgetkit": 1, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
      "requests": 3, "settings": {...},

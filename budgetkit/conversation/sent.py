@@ -1,7 +1,7 @@
 """SentRequest: a finished request, written in the form of its provider and counted as that bills it.
 
 A message may cost more or less beside others than alone: a change of speaker, several calls at once, two messages
-written as one. So the count of a request is that of the whole, by the rules of :func:`budgetkit.count_request`.
+written as one. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def newest(
 
 
 def _beginning_with(role: str, oldest: int, units: _Units) -> int:
-    """Return the first unit of a role from `oldest` on, else the question."""
+    """Return the first unit of a role from `oldest` on, or the question."""
     question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
     if question <= oldest:
         return oldest
@@ -345,16 +345,15 @@ def trim(
     messages : sequence
         In any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
     budget : int, Budget, str, Path or callable
-        Most tokens of the request; or a budget, a preset or its name, of which the usable window counts.
+        Most tokens of the request; or a budget, a preset or its name, whose usable window is the limit.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
-        out.
+        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.reading.tools`.
     policy : Policy or str, optional
         The pruning policy or its name, if not the oldest first.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of `model` or of the counter's model when left out.
+        Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
@@ -363,17 +362,17 @@ def trim(
         Whose message comes first, after the system messages. The forms of Anthropic, Converse and Gemini always begin
         with the user's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's form in which the messages go out; that in which they came when left out.
+        The provider's format for the messages sent; default: the format that they came in.
 
     Returns
     -------
     Trimmed
         A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
         sentences on a floor that gives way, on a missing reserve for the answer, on a newest message that is not sent
-        as it came, and on what only the provider can count. All are in the form in
-        which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
-        format, and so are system messages, which some providers take beside the others. With the schemas and the
-        priming of the answer never more than the budget.
+        as it came, and on what only the provider can count. All keep the format that they came in, and those not cut
+        inside are unchanged; messages without a provider's format are in OpenAI's chat format, and so are system
+        messages, which some providers take beside the others. With the schemas and the priming of the answer never more
+        than the budget.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 """Counters: from a text to a number of tokens, exact or estimated.
 
-A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name.
-What a message, a tool schema or a request costs beyond its text is framing, not counting.
+A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name. Costs of a
+message, a tool schema or a request beyond its text are framing, not counting.
 
 - `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
   and `stretches.py` bounds the memory for long texts.
-- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` those of others.
+- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
 - `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
 """
 
@@ -96,20 +96,20 @@ def counter(
     Parameters
     ----------
     name : str, Model or callable
-        A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-5.4"``), an
-        encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
-        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
-        slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another
-        package adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own
-        encoding is not shipped is counted with the best vocabulary that is installed; without one, with another
-        encoding, times a published slope where there is one. The counter's name and its `basis` say which: exact,
-        reconstructed or estimate.
+        A counter, which is returned, or a function from text to tokens; or by name a model (``"gpt-5.4"``), an encoding
+        (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``,
+        ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published slope
+        (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another package
+        adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding
+        is not shipped is counted with the best vocabulary that is installed; without one, with another encoding, times
+        a published slope where there is one. The counter's name and its `basis` say which: exact, reconstructed or
+        estimate.
     unknown : str
         Treatment of a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of that model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact
-        where its SHA-256 is known to be that of the maker's vocabulary, else an estimate.
+        if its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
         ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
@@ -122,7 +122,7 @@ def counter(
     Raises
     ------
     ValueError
-        If nothing goes by that name, or a convention is out of its range.
+        If the name is unknown, or a convention is out of its range.
     TypeError
         If the name is neither text nor a model, and cannot be called.
 
@@ -235,9 +235,9 @@ def calibrate(
     model : str or Model
         The model that counted.
     projects : sequence, optional
-        Where each text comes from; the interval is then that of projects which the slope was fitted without,
-        else that of single texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is
-        the range that was seen.
+        The source of each text; the interval then covers projects that the slope was not fitted on, otherwise single
+        texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is the range that was
+        seen.
 
     Returns
     -------

@@ -127,7 +127,7 @@ class CalibratedCounter(CounterBase):
         Returns
         -------
         tuple of int
-            The lower and the upper end; the estimate twice where nothing is known.
+            Lower and upper bound; both are the estimate if the error is unknown.
         """
         tokens = self(text)
         return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))

@@ -109,7 +109,7 @@ class CharacterCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name from which :func:`budgetkit.counter` makes this counter again.
+        """The name that :func:`budgetkit.counter` makes this counter from.
 
         It includes the conventions.
         """
@@ -148,7 +148,7 @@ class CharacterCounter(CounterBase):
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
-        """Turn a length into tokens, for whoever adds lengths up before rounding once.
+        """Convert a length to tokens, for callers that add lengths before rounding once.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ WINDOW: Final = 4
 BEFORE: Final = 8
 #: So many equal windows in a row are a run: twelve times one character, or six times two.
 RUN: Final = BEFORE // WINDOW + 1
-#: The tables and their sizes, each a power of two, in the order in which they learn; those of `HASHED` are as large.
+#: The tables and their sizes, each a power of two, in the order that they learn; the tables of `HASHED` are as large.
 LEVELS: Final = {"pair": 2**16, "own": 2**19, "raw": 2**17, "long": 2**19, "shape": 2**16}
 #: The hashed levels of every window.
 HASHED: Final = ("own", "long")
@@ -53,7 +53,7 @@ HASHED: Final = ("own", "long")
 _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _NONE = np.zeros(0, np.intp)
-_FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
+_FEW = 8  # a text with a smaller part outside ASCII is looked up as ASCII, and the rest by itself
 _MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
@@ -150,7 +150,7 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Let the second unit reach the lowest bits, else a key's check would say nothing of it."""
+    """Let the second unit reach the lowest bits; otherwise a key's check would ignore it."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
@@ -271,7 +271,7 @@ def look_up_entries(
 ) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
 
-    The uppermost bits of a key say where to look; the six that follow must be those of the entry.
+    The uppermost bits of a key say where to look; the six that follow must match the entry.
     """
     bits = _PLACE_BITS[levels.shape[1]]
     place = keys >> (_KEY - bits)
@@ -416,7 +416,7 @@ class EstimateCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name from which :func:`budgetkit.counter` makes this counter again."""
+        """The name that :func:`budgetkit.counter` makes this counter from."""
         return f"estimate:{self.encoding}"
 
     def __call__(self, text: str) -> int:
@@ -426,7 +426,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate several texts, in tokens each; the same numbers as one by one, several times faster."""
+        """Estimate the tokens of several texts: the counts of single calls, several times faster."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

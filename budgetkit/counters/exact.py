@@ -1,4 +1,4 @@
-"""Tokens as an encoding really makes them: tiktoken's count of any string.
+"""Tokens of an encoding: tiktoken's count of any string.
 
 Text that looks like a special token, such as ``<|endoftext|>``, is counted as ordinary text. Lone surrogates are
 replaced as tiktoken replaces them. A million blanks in a row, which tiktoken refuses, are counted piece by piece. An
@@ -24,7 +24,7 @@ LARGE: Final = 65_536
 # code points a part
 _SHORTEST = 16_384
 _LONGEST = 65_536
-_LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, those of East Asia
+_LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, the scripts of East Asia
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01c4\u0386\u0388-\u038a\u038e-\u03a1\u03a3-\u03ce"
     "\u0400-\u0481\u048a-\u04ce\u0531-\u0556\u0561-\u0587\u05d0-\u05ea\u0621-\u063a\u0641-\u064a\u0671-\u06d3"
     "\u0905-\u0939\u0993-\u09a8\u0a13-\u0a28\u0a93-\u0aa8\u0b13-\u0b28\u0b95\u0bae-\u0bb5\u0c12-\u0c28\u0c92-\u0ca8"
@@ -156,7 +156,7 @@ def memory(encoding: str) -> CountMemory:
 def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
-    """Count texts anew, the fastest way for them and for as many code points as lie ahead."""
+    """Count texts without the cache, the fastest way for them and for the code points ahead."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
@@ -232,7 +232,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count one text without the memory of counts; for callers that try many texts only once.
+        """Count one text without the count cache, for callers that try many texts once each.
 
         Parameters
         ----------

@@ -37,9 +37,9 @@ class TokenizerFile:
     path : str
         Where it lies.
     pattern : str
-        How a tiktoken file's text is cut into pieces; that of cl100k_base when left out, which is Llama 3's too.
+        How a tiktoken file's text is cut into pieces; default: the pattern of cl100k_base, which Llama 3 uses too.
     normal_form : str
-        Unicode's normal form that a text is brought to before, such as ``"NFC"``; none when left out.
+        Unicode normal form that a text is converted to first, such as ``"NFC"``; default: none.
     """
 
     path: str
@@ -143,7 +143,7 @@ def _byte_level(path: str) -> CountMany | None:
     if not plain or not splits or len(splits) != len(steps) - 1:
         return None
 
-    # Ranks rise with the merges: first the bytes alone, then each pair in the order in which pairs are joined.
+    # Ranks rise with the merges: first the bytes alone, then each pair in the order that pairs are joined.
     byte_of = _byte_alphabet()
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(byte_of.values())}
     for merge in model["merges"]:
@@ -222,7 +222,7 @@ class ForeignCounter(CounterBase):
     name : str
         The path of a ``tokenizer.json``; ``"mistral:"`` and the name of a file of mistral-common, such as
         ``"mistral:tekken_240911.json"``; or ``"litellm:"`` and one of litellm's, such as
-        ``"litellm:anthropic_tokenizer.json"``, which is that of Claude 2 and no later one.
+        ``"litellm:anthropic_tokenizer.json"``, which belongs to Claude 2 and no later model.
 
     Examples
     --------

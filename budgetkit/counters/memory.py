@@ -66,7 +66,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Recall the counts of texts, and count and remember all that are new in one go.
+        """Recall the counts of texts; count and remember new texts in one go.
 
         Examples
         --------
@@ -169,5 +169,5 @@ class Memo:
 
 
 def digest(text: str) -> bytes:
-    """Return the 16 bytes by which a long text is remembered."""
+    """Return the 16-byte key of a long text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

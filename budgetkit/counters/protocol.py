@@ -82,7 +82,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     Returns
     -------
     tuple of float or None
-        ``(0.0, 0.0)`` for a count that is exact or reconstructed, None where nobody has measured it.
+        ``(0.0, 0.0)`` for a count that is exact or reconstructed, None if it was never measured.
 
     Examples
     --------
@@ -156,9 +156,9 @@ class FunctionCounter(CounterBase):
     Parameters
     ----------
     function : callable
-        From text to tokens.
+        Function from text to tokens.
     name : str, optional
-        The counter's name; else the function's own name and, where it has one, the line that it begins on.
+        The counter's name, or the function's own name and, if it has one, the line that it begins on.
 
     Examples
     --------

@@ -201,7 +201,7 @@ class _Tiling:
         normal = self._normal(text)
         body = normal.rstrip("\n")
 
-        # The frame ends in two line breaks of its own, which pieces join with those of the text.
+        # The frame ends in two line breaks of its own; pieces join them with the text's line breaks.
         breaks = len(normal) - len(body)
         total = self._tokens("\n" * (breaks + 2)) - 1 if breaks else 0
 

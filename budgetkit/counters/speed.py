@@ -61,7 +61,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
 
 
 def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Deal texts out to calls whose tokens still fit a processor's cache."""
+    """Distribute texts over calls whose tokens fit the processor's cache."""
     start = length = 0
     for end, text in enumerate(texts, start=1):
         length += len(text)
@@ -329,7 +329,7 @@ def golden() -> dict[str, Any]:
 
 
 def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    r"""Give each context of a test, and a text in which every character stands in it, a line each.
+    r"""Yield each context of a test with a text of every character in it, one per line.
 
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]

@@ -5,7 +5,7 @@ after the window. If one run of letters, marks or blanks fills a window, the end
 A piece that is larger than a window is encoded window by window. This is exact, because of one fact about byte-pair
 encodings:
 
-    A row of tokens is what the encoding makes of its bytes, if each two neighbours are what it makes of theirs.
+    A row of tokens is the encoding of its bytes if every two neighbours are the encoding of theirs.
 
 The reason: the first merge across the border of two tokens would also happen if these two stood alone. So the windows
 overlap by some tokens. Where both windows have the same token at the same place, the rows are joined there; then any
@@ -26,7 +26,7 @@ from budgetkit.counters.memory import Memo, digest
 
 __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 
-#: From an offset and a size to the bytes there, fewer at the end.
+#: Function from an offset and a size to the bytes there; fewer at the end.
 Read = Callable[[int, int], bytes]
 # From the begin of a piece's part to its end, None where there is none.
 _Step = Callable[[Read, int], int | None]

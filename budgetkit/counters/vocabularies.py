@@ -282,7 +282,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether a file in a folder that all users share, and its own folder, are this user's and nobody else's."""
+    """Whether a file in a folder that all users share, and its own folder, belong to this user alone."""
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:

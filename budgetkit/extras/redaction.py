@@ -1,7 +1,7 @@
 """redact(): a conversation that can be shown to others, with filler in place of its words and every size as it was.
 
-Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. What no
-figure is made of (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
+Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. Data that
+no figure uses (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
-    demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
-    (marks are kept, as indices), a policy that weighs words, another counter.
+    demand, plans and replays by that counter give the same figures. Anything that reads words gives other figures: the
+    proxy for evidence (marks are kept, as indices), a policy that weighs words, another counter.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@
     tools          OpenAI's, Anthropic's, Gemini's, an MCP server's      budgetkit.requests.reading.tools.read_tools
 
 A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is
-called a path open files. What is not understood is refused in a sentence.
+called a path open files. Unknown input is refused in a sentence.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ class Setup:
     budget : Budget
         The window and its lines.
     counter : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing
         Tokens that a message costs beyond its text.
     model : Model, optional
@@ -268,7 +268,7 @@ def setup_of(
     counter : str, Model or callable, optional
         The counter; the model's own, or o200k_base where none is named.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; the model's own, or that of the counter's model.
+        Tokens that a message costs beyond its text; default: the model's own, or the framing of the counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
@@ -363,7 +363,7 @@ def budget_of(
     if isinstance(budget, Budget):
         return budget if window is None else budget.assign(window=window)
 
-    # a model and a window that are given go before those of a configuration
+    # a given model and window override the configuration's
     if isinstance(budget, Configuration):
         model = budget.model if model is None else model
         window = budget.window if window is None else window

@@ -1,4 +1,4 @@
-"""A conversation as somebody passes it: a trace, a shipped one's name, a path, or messages in any form.
+"""A conversation as passed by the caller: a trace, a shipped one's name, a path, or messages in any form.
 
 A string is the name of a shipped trace, or else the path of a file: `load_trace` reads it. Functions that take messages
 of an application (`trim`, `Conversation.add`, `count_request`) take no such string.
@@ -59,7 +59,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
     Parameters
     ----------
     traces : sequence, Trace, str, Path, file or frame
-        A list of what :func:`trace_of` takes, or a name or a file with several.
+        A list of anything that :func:`trace_of` accepts, or a name or a file with several.
 
     Returns
     -------

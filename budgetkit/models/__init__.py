@@ -1,14 +1,14 @@
 """Models: their windows, and the other facts that a model's name decides.
 
-What a window means is its *kind*::
+The meaning of a window is its *kind*::
 
     shared   prompt + answer <= window                        most models
     input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
 
-so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts
-only, from ``data/models.csv``, where every row names its source and date. A name that is not in the table is
-never answered silently: :attr:`Model.provenance` says by which route an answer was found, and the last resort
-warns. A public function resolves a name once, by :func:`resolve`, and passes the model on.
+so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts only, from
+``data/models.csv``, where every row names its source and date. A name that is not in the table is never answered
+silently: :attr:`Model.provenance` says how an answer was found, and the last resort warns. A public function resolves a
+name once, by :func:`resolve`, and passes the model on.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Model:
     provenance : str
         How this answer to a name was found.
     ends : str
-        Day on which its provider ends it, as ISO date, by the same source; empty where none is announced.
+        Day that its provider ends it, as ISO date, by the same source; empty if none is announced.
 
     Raises
     ------
@@ -268,8 +268,8 @@ def model(
         ``"gpt-5.4"``, or with a date, ``"gpt-5.4-2026-03-05"``, or with a provider, ``"openai/gpt-5.4"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        Treatment of an unknown name: take the numbers of the listed model whose name it goes on from,
-        else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
+        Treatment of an unknown name: take the numbers of the listed model whose name it extends, or else a window of
+        8,192 tokens and cl100k_base, with a warning; or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.
 
@@ -329,8 +329,8 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     window : int, optional
         Another window than the model's, in tokens.
     must_know : bool, default False
-        Whether a model whose window nobody knows is refused unless ``window`` is given; otherwise a default stands
-        in, and ``notice`` says so.
+        Whether a model with an unknown window is refused unless ``window`` is given; otherwise a default is used, and
+        ``notice`` says so.
 
     Returns
     -------
@@ -403,7 +403,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return the name by which a model can be looked up again; one described by hand is refused.
+    """Return the name for looking a model up again; refuse one described by hand.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class ProductWindow:
     shown : int
         Tokens of it that the program shows or lets through.
     acts_at : int
-        The size of a prompt at which its rule acts, in tokens; what is shown where it has none.
+        The size of a prompt where its rule acts, in tokens; without a rule, the size shown.
     source, date : str
         Where that was read, and when.
 
@@ -57,7 +57,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     name : str
         A name of :data:`PRODUCT_WINDOWS`.
     window : int, optional
-        The model's window, in tokens; what the program's own list says when left out.
+        The model's window, in tokens; default: the entry in the program's own list.
 
     Returns
     -------
@@ -154,7 +154,7 @@ class Thinking:
         Parameters
         ----------
         tokens : int, optional
-            Your own number, such as a quantile of your answers' usage; the published one when left out.
+            Your own number, such as a quantile of your answers' usage; default: the published one.
 
         Returns
         -------
@@ -191,7 +191,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     Returns
     -------
     Thinking
-        Its `tokens` are None where nobody says; `source` and `date` say where that was read.
+        Its `tokens` are None if unknown; `source` and `date` say where and when it was read.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The names that one model goes by: Bedrock's, OpenRouter's, Ollama's and Hugging Face's, and how people type them.
+"""The names of one model: Bedrock's, OpenRouter's, Ollama's and Hugging Face's, and how people type them.
 
-Only what says where a model runs, or which copy of it, is left out. What says which model it is stays.
+Only the parts that say where a model runs, or which copy of it, are left out. The parts that identify the model stay.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _HOSTS = (
 def as_listed(name: str) -> str:
     """Write a name as ``data/models.csv`` does, whatever stands between its letters and digits; its path stays.
 
-    All tables that go by a model's name are asked under this one, so that each of them knows the same model.
+    All tables keyed by a model's name use this spelling, so that each of them knows the same model.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Remove the path before a name, and the case; a fine-tuned model goes by its base."""
+    """Remove the path before a name, and the case; a fine-tuned model has its base's name."""
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]

@@ -155,7 +155,7 @@ def _amount(loss: Loss) -> str:
 
 
 def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
-    """Name the caps whose room nobody uses, the largest first."""
+    """Name the caps with unused tokens, the largest first."""
     left = [((budget.caps[g.section] or 0) - g.granted, g.section) for g in grants]
     left.sort(key=lambda entry: -entry[0])
     idle = ", ".join(f"{one_line(s)} ({tokens:,})" for tokens, s in left if tokens > 0)
@@ -271,10 +271,10 @@ class Case:
     price_step : int
         Prompt above which the provider's price rises, in tokens; 0 where none is known.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty where they are not estimated. When left out, a model
-        whose own encoding is not shipped is taken for one whose tokens are.
+        The counter that estimates the model's tokens; empty where they are not estimated. If omitted, a model whose own
+        encoding is not shipped is treated as one whose tokens are.
     today : date, optional
-        The day on which the facts about the model are used; their age is not looked at when left out.
+        The day that the facts about the model are used; if omitted, their age is not checked.
     """
 
     budget: Budget
@@ -291,7 +291,7 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer: the model's limit, else the budget's."""
+        """Tokens of the longest answer: the model's limit, or the budget's."""
         tokens: int | None = (self.model or self.budget).max_output
         return tokens
 
@@ -308,7 +308,7 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Tokens that the sections nobody prunes hold at least: their demand, else their floors."""
+        """Fewest tokens of the sections that are never pruned: their demand, or their floors."""
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):
@@ -322,7 +322,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks, each named by its code: it yields a sentence and a mend for each problem."""
+    """The checks, each named by its code: it yields a sentence and a fix for each problem."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)

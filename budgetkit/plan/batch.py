@@ -2,12 +2,12 @@
 
 Allocation computes with arrays that hold one number for each request. For a section that keeps whole items from the
 front, one search answers all requests: the units of all of them stand in one array, request after request, each in the
-order in which they are kept, and beside it stands the running sum of their sizes. Where does the sum, counted from the
+order that they are kept, and beside it stands the running sum of their sizes. Where does the sum, counted from the
 request's first unit, pass the limit?
 
 Some requests need more than that: a call and its result in two sections, a fill that skips, a cut inside an item, or
-items of several sections that compete. These are planned one by one. So a batch grants each request exactly what `fit`
-would grant it.
+items of several sections that compete. These are planned one by one. So a batch grants each request exactly the same
+tokens as `fit`.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ class Stack:
     sums : int array, shape (units of all requests + 1,)
         Tokens of the first so many units.
     base, total, first : int array, shape (requests,)
-        For each request, the sum at which its units begin, their tokens, and those of its first unit that has some.
+        For each request, the running sum before its units, their tokens, and the tokens of its first unit that has
+        some.
 
     Examples
     --------

@@ -241,7 +241,7 @@ class Decisions:
 def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
     """Return the columns as they are, for decisions read from a file.
 
-    It stands in for the function by which a plan computes them.
+    It replaces the function that a plan computes them with.
     """
     return columns
 

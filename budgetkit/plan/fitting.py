@@ -10,8 +10,8 @@ The state while sections are asked, with a worked example. A window of 100 token
     outcomes["system"]    units [15]           reasons [FITS]                 granted 15
     outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
 
-Units stand in the order in which the section keeps them, here from the newest. At the end the reasons are put back
-into the order of the items, and every item has one decision: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
+Units stand in the order that the section keeps them, here from the newest. At the end the reasons are put back into the
+order of the items, and every item has one decision: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
 """
 
 from __future__ import annotations

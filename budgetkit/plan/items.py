@@ -1,8 +1,8 @@
 """Counted items by section, and the units that each section chooses from.
 
 The items are read once; every plan after that only chooses. Sizes are lists, because most conversations have few items;
-arrays of all items, in which decisions are told, are made where somebody reads them. :func:`select` chooses the units
-that a section keeps.
+arrays of all items, for the decisions, are made when somebody reads them. :func:`select` chooses the units that a
+section keeps.
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ def _best_first(
 def _weights(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[float]:
-    """Return how much each unit matters: as its item says, else as its section does; of a group, the most."""
+    """Return each unit's importance: its item's, or its section's; for a group, the highest."""
     weights = []
     for item in section_items:
         weight: float = importance[item.section]

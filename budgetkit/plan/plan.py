@@ -37,7 +37,7 @@ def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
 
     Examples
     --------
-    A floor of 400 overruns the window, in which the system prompt leaves 100.
+    A floor of 400 overruns the window, as the system prompt leaves 100.
 
     >>> from budgetkit.budget.allocation import Allocation
     >>> sections = [Allocation("system", required=True), Allocation("history", floor=400)]
@@ -163,10 +163,10 @@ class Plan:
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
         """Token use and overflow by section, named as in anchor's document (004).
 
-        ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` those of sections
-        without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of their
-        section's cap, and ``window_overflow_by_source`` because the window or the pool was full. A plan of numbers has
-        no items, and counts tokens there.
+        ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` the tokens of
+        sections without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of
+        their section's cap, and ``window_overflow_by_source`` because the window or the pool was full. A plan of
+        numbers has no items, and counts tokens there.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """Why: the reasons why an item or section was not kept, and the smallest single changes that would keep it.
 
-Each change is found by planning again with other values, until two neighbours are found of which the first keeps the
-item and the second does not. No formula could give it, because the tokens that one section leaves go to the next.
+Each change is found by planning again with other values, until two neighbours are found: the first keeps the item and
+the second does not. No formula could give it, because the tokens that one section leaves go to the next.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Why:
         The smallest changes that would keep all of it, each verified by planning again: of one line; where no line
         alone would do, of a cap and the window together.
     unmended : str
-        Where something was lost and no change keeps it: why; else empty.
+        The reason, if something was lost and no change keeps it; otherwise empty.
 
     Examples
     --------
@@ -324,7 +324,7 @@ class _LossExplainer:
 
 
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
-    """Return the value nearest to `near` at which something becomes true; None if it is false even at `far`.
+    """Return the value nearest to `near` that passes; None if even `far` fails.
 
     The value is tested, and so is its neighbour on the near side, which fails.
 
@@ -350,8 +350,8 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
     """Return a window beyond which the sections are granted no more.
 
     In that window each share is as large as it is needed, or as its `at_most` lets it become, and what the reserves
-    leave holds all that is asked for. Where reserves are shares of the whole, no window leaves anything; then it is
-    the one in which all else is settled.
+    leave holds all that is asked for. If reserves are shares of the whole, no window leaves anything; then it is the
+    window that settles all else.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size, or its maximum."""
+    """Return the window where a share reaches a size, or its maximum."""
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

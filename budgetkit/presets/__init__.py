@@ -33,7 +33,7 @@ class Preset:
     Parameters
     ----------
     name : str
-        Its name, and that of the function.
+        Its name, and the name of the function.
     make : callable
         Takes a window in tokens or a Model and returns a Budget.
     title : str

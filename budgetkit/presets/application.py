@@ -104,7 +104,7 @@ user=pool, shared_pool=1640)
 def rag(
     window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any
 ) -> Budget:
-    """Split a window in which retrieval dominates.
+    """Split a window dominated by retrieval.
 
     System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
 

@@ -4,11 +4,11 @@ Messages are dropped, shrunk or summarised here.
 
 Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
 the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
-the request at which it entered, and the one at which it was gone. Two numbers are enough, because a message that has
-left does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about
-n log n steps.
+the request where it entered, and the request where it was gone. Two numbers are enough, because a message that has left
+does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about n log n
+steps.
 
-What the history knows, oldest first, with room for 12 tokens, of three messages of 5, 7 and 6 tokens:
+The state of a history, oldest first, with room for 12 tokens and three messages of 5, 7 and 6 tokens:
 
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1
@@ -40,7 +40,7 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role under which a summary is sent: the assistant's, unless requests begin with the user's message."""
+    """Return the role of a summary: the assistant's, unless requests begin with the user's message."""
     if start_on == "any":
         return "assistant"
     return start_on
@@ -72,7 +72,7 @@ def cuttable_tokens(history: History) -> int:
 
 
 Measure = Callable[[list[int]], int | None]
-#: A summary that is asked for: the slot in which it will stand, and the slots that it replaces.
+#: A summary that is asked for: its slot, and the slots that it replaces.
 SummaryRequest = tuple[int, list[int]]
 #: A cut that summarises: it asks for summaries, and is sent the tokens of each.
 SummarisingCut = Generator[SummaryRequest, int | None, None]
@@ -83,7 +83,7 @@ class Visit(NamedTuple):
 
     room: PruningContext
     entering: Sequence[int]  # the messages that it is the first to hold
-    boundary: int  # the slot at which its current turn begins
+    boundary: int  # the slot where its current turn begins
     leaving: Sequence[int] = ()  # what the recorded session itself took out
 
 
@@ -101,11 +101,11 @@ class Retention:
     summaries: list[int] = field(default_factory=list)
     summary_input: list[int] = field(default_factory=list)
     summary_output: list[int] = field(default_factory=list)
-    # the slot up to which it equals the request before, the tokens in front of that slot, and its units
+    # the slot where it stops equalling the request before, the tokens in front of that slot, and its units
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    # for each message: what became of it, and the requests at which it shrank and left
+    # for each message: its fate, and the requests where it shrank and left
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
@@ -228,8 +228,8 @@ def prune(
 ) -> Steps:
     """Visit a history at one request: the one step of a replay and of a running conversation.
 
-    A generator: it asks for summaries, and is sent the tokens of each, or None where its length goes by the rule. What
-    it returns is the request's summaries.
+    This generator asks for summaries and is sent the tokens of each, or None if the rule sets its length. It returns
+    the request's summaries.
 
     A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
     results cut inside where that saves `cuttable` tokens; another floor was asked for, and stands. With `start_on`
@@ -376,7 +376,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
     """Leave placeholders of tool results, the oldest first, until the size is reached."""
     intact = cut.intact
     if cut.calls_intact:
-        # The results of one call are one unit: those of the newest calls are the ones that stay whole.
+        # The results of one call are one unit: the results of the newest calls stay whole.
         calls = sorted({history.slots.unit[slot] for slot in history.whole_results})
         newest = set(calls[max(0, len(calls) - cut.intact) :])
         intact = sum(history.slots.unit[slot] in newest for slot in history.whole_results)
@@ -434,7 +434,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
     """List the units that a compaction takes, oldest first.
 
-    An earlier summary is always among them: it is written anew, so that a session never holds two.
+    An earlier summary is always among them: it is rewritten, so that a session never holds two.
     """
     units = sorted(history.members)
 

@@ -67,7 +67,7 @@ class History:
     tokens, messages : int
         Tokens of the history now. A summary is not a message.
     state, shrunk, gone : list of int
-        For each slot what became of it, and the requests at which it shrank and left (`NEVER` if not).
+        For each slot its fate, and the requests where it shrank and left (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
     changed : list of int
@@ -95,7 +95,7 @@ class History:
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
         self.least: _Heap = []  # by importance; empty until it is asked for, as by few policies
-        self.rank: dict[int, int] = {}  # of each unit, that of its most important message
+        self.rank: dict[int, int] = {}  # of each unit, the rank of its most important message
         self.results: list[int] = []  # a heap of tool results
         self.whole_results: set[int] = set()
         self.whole_tokens = 0  # what the whole results hold together
@@ -218,7 +218,7 @@ class History:
         A summary can begin a request too, and system messages stand before everything. Where a message of that role
         stands before the history in another section, or none was said up to this turn, nothing has to leave.
         """
-        # the first slot of the role is in the earliest turn in which it speaks; each slot is looked at once
+        # the first slot of the role is in the earliest turn with it; each slot is looked at once
         if role not in self._firsts:
             try:
                 self._firsts[role] = self.slots.role.index(role, self._without.get(role, 0))

@@ -3,8 +3,8 @@
 `reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
 counts what was read, and is never imported by it. There:
 
-- Tool schemas: OpenAI's in `openai.py`; those of Claude, Gemini and chat templates in `frames.py`, in
-  `_claude_tools` and its like; all others in `estimates.py`.
+- Tool schemas: OpenAI's in `openai.py`; Claude's, Gemini's and chat templates' in `frames.py`, in `_claude_tools` and
+  its like; all others in `estimates.py`.
 - `framing.py` has the framing of each model, which counts messages, and the rules of its bill (`rules_for`).
 - `images.py` prices images.
 - `request_count.py` adds all of it up, as the provider bills it.

@@ -225,7 +225,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     value : Budget or Plan
         The saved object.
     texts : bool, default False
-        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
+        Save the contents of a plan's items too: messages, texts, plain data. They may be private, and are long.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def from_dict(data: object) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        Equal to what was saved; a plan without its texts, where it was saved without them.
+        Equal to the saved object; a plan without its texts, if it was saved without them.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def from_json(text: str) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        Equal to what was saved.
+        Equal to the saved object.
 
     Raises
     ------
@@ -384,7 +384,7 @@ def from_yaml(text: str) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        Equal to what was saved.
+        Equal to the saved object.
 
     Raises
     ------

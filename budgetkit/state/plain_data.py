@@ -4,8 +4,8 @@ Both languages keep the last of two equal keys without a word. YAML 1.1 does mor
 what it names (a few in a row name gigabytes), a tag makes an object, ``010`` is 8, ``1:30`` is 90, and so are a
 million digits of either. All of that is refused here, or is the text that it looks like.
 
-A mapping is read by the fields of its dataclass. pydantic knows their types and the place of what is wrong; whether
-the values go together is asked of the dataclass itself, whose sentences are told with that place.
+A mapping is read by the fields of its dataclass. pydantic knows their types and the place of what is wrong; the
+dataclass itself checks whether the values go together, and its errors are shown with that place.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 def shape(
     name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
 ) -> Any:
-    """Return the type of a mapping with these keys, of which `make` makes something.
+    """Return the type of a mapping with these keys, converted by `make`.
 
     >>> from pydantic import TypeAdapter
     >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})
@@ -270,7 +270,7 @@ def shape(
 
 
 def list_of(entry_shape: Any) -> Any:
-    """Return the type of a list, of which the first wrong element is told and no other."""
+    """Return the type of a list that reports its first invalid element only."""
     return Annotated[list[entry_shape], FailFast()]
 
 

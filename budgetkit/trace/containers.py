@@ -173,7 +173,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as lines of JSON where it begins like JSON, else as a table or a transcript."""
+        """Read text as lines of JSON if it begins like JSON, otherwise as a table or a transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):

@@ -146,12 +146,12 @@ class Trace:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns in order. A conversation in which no user speaks is one turn."""
+        """The turns in order. A conversation without a user message is one turn."""
         return turns(self.messages)
 
     @property
     def turn_numbers(self) -> Ints:
-        """For each message the number of its turn; 0 before the first."""
+        """Turn number of each message; 0 before the first turn."""
         starts = [turn.start for turn in self.turns]
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
@@ -162,7 +162,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, else its id."""
+        """The conversation's title on one line, or its id."""
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)
@@ -182,7 +182,7 @@ class Trace:
 
     @property
     def framing(self) -> Framing:
-        """Token costs beyond the texts, by the conversation's model or gpt-4o."""
+        """Tokens that messages cost beyond their text, for the conversation's model or gpt-4o."""
         if self.model is None:
             return DEFAULT_FRAMING
         return framing_for(self.model)
@@ -241,9 +241,9 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; default: the framing of its own model.
 
         Returns
         -------
@@ -287,11 +287,11 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.tally`), or a function from a message to its section.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; that of its own model when left out.
+            Tokens that a message costs beyond its text; default: the framing of its own model.
 
         Returns
         -------

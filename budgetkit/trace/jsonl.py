@@ -4,8 +4,8 @@ A file whose first line is no JSON by itself is tried as one document over many 
 line longer than a conversation can be, and blank lines without end, are refused when they are met, not when the
 memory is full.
 
-Kinds of files are told by their first bytes, and :class:`Outflow` limits what may come out of a container.
-A small file cannot fill the memory:
+Kinds of files are recognised by their first bytes, and :class:`Outflow` limits what may come out of a container. A
+small file cannot fill the memory:
 
     bytes   64 MiB, or 32 times what the container has, whichever is more
     values  a million, and one for every other byte that the container has
@@ -61,7 +61,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class BrokenLine:
     """A line that is not valid JSON, and its error.
 
-    A file of sessions, to which several programs may write at once, is read without it; any other file is refused.
+    A file of sessions is read without it, as several programs may write at once; any other file is refused.
     """
 
     def __init__(self, error: ValueError) -> None:
@@ -342,7 +342,7 @@ class Outflow:
 def stream_size(stream: Any, outflow: Outflow) -> None:
     """Read an unpacked stream to its end, and count it.
 
-    Afterwards it is opened anew.
+    Afterwards it is opened again.
     """
     with closing(stream):
         while block := stream.read(_BLOCK):
@@ -397,4 +397,4 @@ class XzStream:
                 return data
 
     def close(self) -> None:
-        """Do nothing: whoever opened the file closes it."""
+        """Do nothing: the caller that opened the file closes it."""

@@ -178,7 +178,7 @@ class Loader:
             for conversation in _converted(document) or [document]:
                 yield start, conversation
             return
-        spans: list[Numbered] = []  # of a log of spans those of models hold conversations
+        spans: list[Numbered] = []  # in a log of spans, the models' spans hold conversations
         refused = []
         for line, value in everything:
             place = f"{name}, line {line}"
@@ -317,7 +317,7 @@ def shipped_traces() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Sorted names, each of which :func:`load_trace` takes.
+        Sorted names that :func:`load_trace` accepts.
 
     Examples
     --------
@@ -460,7 +460,7 @@ def iter_traces(
 
 
 def _files_in(source: Source) -> list[Path]:
-    """List the conversation files of a folder, without those of sub-agents."""
+    """List the conversation files of a folder, without the sub-agents' files."""
     if not isinstance(source, str | os.PathLike) or source in shipped_traces():
         return []
     folder = Path(source).expanduser()

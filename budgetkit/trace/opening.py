@@ -38,7 +38,7 @@ class Intake:
     chosen : int
         The place of the conversation that the rest is about, from 0.
     roles : tuple of (str, int)
-        Messages by role, in the order in which the roles appear.
+        Messages by role, in order of appearance.
     notes : tuple of str
         One sentence for each part that was left out, changed, or cannot be counted.
     model : str or None
@@ -90,7 +90,7 @@ def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
     Returns
     -------
     Intake
-        The facts, of which each is shown as it stands.
+        The facts; each is shown unchanged.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
 def _contexts(
     messages: tuple[Message, ...], passages: Any, meta: Raw, where: str
 ) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message; those of the conversation go to the message they apply to."""
+    """Collect the passages by message; the conversation's passages go to the message they apply to."""
     contexts = {index: message.contexts for index, message in enumerate(messages)}
     if passages and not isinstance(passages, list | tuple):
         expected = "a list of passages, texts or objects"
@@ -285,12 +285,12 @@ def to_line(trace: Trace) -> str:
     Parameters
     ----------
     trace : Trace
-        The conversation, of whichever format it was read from.
+        The conversation, read from any format.
 
     Returns
     -------
     str
-        JSON without a line break; a file of such lines is what :func:`budgetkit.load_traces` reads.
+        JSON on one line; :func:`budgetkit.load_traces` reads files of such lines.
 
     Examples
     --------

@@ -66,11 +66,11 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         One row per request, in order. Columns message_index (of the answer; missing where it is not among the messages,
         as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
-        cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
-        billed_input_tokens and billed_output_tokens (where a provider bills fewer tokens than it counts),
-        time and started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a
-        sub-agent's request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what
-        its price depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
+        cache_write_5m_tokens and cache_write_1h_tokens (tokens written to live that long; missing if unknown),
+        billed_input_tokens and billed_output_tokens (where a provider bills fewer tokens than it counts), time and
+        started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a sub-agent's
+        request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what its price
+        depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
 
     Examples
     --------
@@ -110,7 +110,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 def in_line(usage: pd.DataFrame) -> Ints:
     """Return the places of requests whose answers follow one another.
 
-    Left out are those that wrote summaries, and those on branches that were left.
+    Requests that wrote summaries, and requests on branches that were left, are left out.
 
     >>> marks = {"message_index": [1, None, 3, 3], "is_summary": [False, False, False, False]}
     >>> in_line(pd.DataFrame(marks)).tolist()
@@ -182,9 +182,9 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     trace : Trace
         A conversation that tells its provider's usage.
     counter : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Tables of messages: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames, a message or a conversation a row.
 
-A row that is a document of a known format is read as one; else a column says who speaks, one what is said, and one, if
-there is any, which conversation it belongs to. Columns can be chosen by name; else they are found by the usual names.
+A row that is a document of a known format is read as one; otherwise one column has the speaker, one the text, and one,
+if there is any, the conversation it belongs to. Columns can be chosen by name; otherwise they are found by the usual
+names.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ def _shared_values(messages: list[Data]) -> list[str]:
 
 
 def _content(content: Any) -> Any:
-    """Return a cell's content: a list of parts where the cell holds one, else its text."""
+    """Return a cell's content: a list of parts if the cell holds one, otherwise its text."""
     if isinstance(content, str) and content.startswith('[{"type"'):
         parts = unpacked(content)
         return parts if isinstance(parts, list) else content
@@ -436,7 +437,7 @@ def _weight(array: Any) -> tuple[int, int]:
     if _is_text(kind):
         return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
-        # A view is sixteen bytes, of which the first four are its length; many may show the same text.
+        # A view is sixteen bytes, the first four of them its length; many may show the same text.
         lengths = np.frombuffer(array.buffers()[1], "<u4")[::4][array.offset :][:length]
         return length, int(lengths.sum(dtype="int64"))
     if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_decimal(kind):

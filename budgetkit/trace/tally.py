@@ -203,7 +203,7 @@ class Tally:
     priming : int
         Tokens of every request beyond its messages and schemas.
     gone : numpy.ndarray
-        Of shape (messages,), int64: the index of the message from which on a compaction has taken it away.
+        Of shape (messages,), int64: for each message, the index of the first message after its removal by a compaction.
     """
 
     opening: int

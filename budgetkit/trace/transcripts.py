@@ -1,7 +1,7 @@
 """Conversations written as text: lines such as "User:", headings such as "## User", Aider's history, Cursor's exports.
 
-A text is read in one style, that of its first speaker: where headings say who speaks, a line "User:" below one of them
-is part of what is said.
+A text is read in one style, the style of its first speaker: where headings say who speaks, a line "User:" below one of
+them is part of what is said.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Text cut to a number of tokens, with the marker that says so inside it.
 
-A cut is one number: how many code points are kept. What a cut costs is counted on the text as it will stand,
-marker included, so what comes out is within its limit by construction, whatever the counter. The number is found
-by aiming: a few counts of texts about as long as the result, however long the text is.
+A cut is one number: how many code points are kept. The cost of a cut is counted on the final text, marker included, so
+the result is within its limit by construction, with any counter. The number is found by aiming: a few counts of texts
+about as long as the result, however long the text is.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ def truncate(
     limit : int
         Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
     counter : callable or str
-        From text to tokens: any counter, exact or not, or its name.
+        Function from text to tokens, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or as much of both with the middle left out.
     by : {"token", "line", "sentence"}
         Where it may be cut: between any two characters as a reader sees them, between lines, between
         sentences. Where not one line or sentence fits, the first is cut inside.
     marker : str, optional
-        The marker where text was left out; one of this kit's own when left out, ``""`` for none. Where it
-        leaves no room for any text it is left out too.
+        The marker where text was left out; default: one of this kit's own; ``""`` for none. Where it leaves no room for
+        any text it is left out too.
     marker_inside : bool
         Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
@@ -195,9 +195,9 @@ class _Cut(NamedTuple):
     def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
         """Find how much can be kept.
 
-        Between a size that fits and one that does not, each step goes from the nearer of the two as far as its
-        tokens over or under the limit are worth in characters. Steps on the same side double, so that a bad aim
-        costs a logarithm. Sizes that come to the same cut are never counted twice.
+        Between a size that fits and one that does not, each step goes from the nearer of the two as far as its tokens
+        over or under the limit are worth in characters. Steps on the same side double, so that a bad aim costs a
+        logarithm. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate
         stride = 1
@@ -272,9 +272,9 @@ def cutter(
     Parameters
     ----------
     counter : callable or str
-        From text to tokens, or the name of a counter; the one that the items were counted with.
+        Function from text to tokens, or a counter's name: the one that the items were counted with.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
+        Tokens that a message costs beyond its text: the framing that the items were counted with; default: OpenAI's.
     markers : Mapping
         The marker where text was left out, for each of "newest", "best" and "first".
     marker_at : {"cut", "end"}
@@ -330,7 +330,7 @@ def _truncated(
 ) -> str:
     """Cut a text to a cost limit.
 
-    Where its surroundings always cost the same, only the text is counted; else both are.
+    If its surroundings always cost the same, only the text is counted; otherwise both are.
     """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):

@@ -23,7 +23,7 @@ CHARACTERS_A_TOKEN = 4.0
 # A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
 _NEVER_HALF = 2
 _CHUNK = 16
-_NEAR = 96  # code points beyond a cut that fits in which every other cut is tried
+_NEAR = 96  # code points beyond a cut that fits; every other cut among them is tried
 _ASIDE = 24  # code points to either side of a place that is guessed
 _SEAMLESS = 4_096  # code points at most to look for a seam
 # Each step towards a limit goes most of the way that its tokens are worth, and the last a little beyond it; code points
@@ -36,7 +36,7 @@ _GUESSES = 8
 
 
 class Measure:
-    """Costs of one text's parts by a counter of which nothing is known."""
+    """Costs of one text's parts by an unknown counter."""
 
     #: So many code points beyond a cut that fits every other cut is tried; with 0 only some are.
     near = 0

@@ -33,11 +33,11 @@ class Keeper:
     budget : int or Budget
         Most tokens of a request, or a budget.
     policy : Policy, optional
-        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
-        a conversation goes on where its last request left it, known by everything that was said in it. What a
-        framework no longer gives is never sent.
+        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one a
+        conversation goes on where its last request left it, known by everything that was said in it. Messages that a
+        framework no longer gives are never sent.
     counter : str, Model or callable, optional
-        From text to tokens: a counter, or the name of one or of a model; o200k_base when left out.
+        Function from text to tokens, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
         Tool schemas that the framework sends, counted in, where it does not tell them itself.
     conversations : int, default 256

@@ -59,7 +59,7 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
     Returns
     -------
     langchain_core.runnables.Runnable
-        From a state with ``messages`` to ``llm_input_messages``.
+        Function from a state with ``messages`` to ``llm_input_messages``.
     """
     fitting = runnable(*budget, **more)
     return (

@@ -26,7 +26,7 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     Returns
     -------
     callable
-        From a list of ModelMessage to those that fit, some with fewer parts.
+        Function from a list of ModelMessage to those that fit, some with fewer parts.
     """
     keeper = Keeper(*budget, **more)
 

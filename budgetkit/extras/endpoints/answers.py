@@ -1,9 +1,8 @@
 """Provider counts kept on disk, so that no text is sent twice.
 
-A count is kept under a checksum of what was asked, made with a secret of the file's own. So neither a text nor whether
-a certain text was asked about can be read from a file that somebody else gets hold of, and only its owner may open it.
-A file that cannot be read is moved aside and begun anew; counting goes on without one that can be written. Both are
-said.
+A count is kept under a checksum of the request, made with a secret of the file's own. So a copy of the file reveals
+neither a text nor whether a certain text was counted, and only its owner may open it. A file that cannot be read is
+moved aside and begun again; counting goes on without a writable one. Both are said.
 """
 
 from __future__ import annotations

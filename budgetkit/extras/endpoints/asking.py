@@ -183,7 +183,7 @@ class ProviderCounter:
         Parameters
         ----------
         texts : sequence of str
-            Any texts; an empty one is 0 tokens, and nobody is asked.
+            Any texts; an empty one is 0 tokens, and no request is sent.
 
         Returns
         -------
@@ -302,7 +302,7 @@ def provider_counter(
     model : str
         The model's name as the provider writes it.
     cache : path, optional
-        File that keeps the answers, by a checksum of what was asked; in the user's cache folder when left out.
+        File that keeps the answers, by a checksum of the request; default: a file in the user's cache folder.
     timeout : float
         Seconds to wait for one whole answer.
 
@@ -319,7 +319,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        When it counts, if the file of answers is broken and begun anew, or cannot be written.
+        When it counts, if the file of answers is broken and begun again, or cannot be written.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """One request and its answer, bounded in size and in time; several at once, on a thread of their own.
 
-An answer is a number with some words, so more than 64 KiB are not read, and nothing is unpacked. The time is that of
+An answer is a number with some words, so more than 64 KiB are not read, and nothing is unpacked. The time limit covers
 the whole answer: a provider that sends a byte now and then is not waited for longer than one that sends none.
 """
 

@@ -194,7 +194,7 @@ def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dic
 
 
 def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
-    """Write workflow commands, from which GitHub makes annotations."""
+    """Write workflow commands that GitHub turns into annotations."""
     lines = [
         ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
         for failure in checked.failures

@@ -62,7 +62,7 @@ def count_command(
     """Count the tokens of texts, files, conversations or a request.
 
     A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed. Servers
-    are those of an MCP client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); a saved answer to
+    come from an MCP client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); a saved answer to
     tools/list is counted beside its server where the file is named NAME.json. None is started, and nothing is sent
     anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
     """
@@ -272,9 +272,9 @@ _FIELDS = (
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
-    """List models: window, longest answer, vocabulary, source, and the day on which each ends.
+    """List models: window, longest answer, vocabulary, source, and the day each ends.
 
-    A name that is not in the table is looked up as everywhere else; what stands in for it is said.
+    A name that is not in the table is looked up as everywhere else; its substitute is named.
     """
     resolved = [resolve(name) for name in names]
     rows = resolved if names else [*models()]

@@ -1,9 +1,9 @@
 """check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
 
-It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more
-conversations are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the
-error. Each failure brings the plan and what would mend it. What is misspelt, unknown, missing or of a wrong type is an
-error: a mistake never opens the gate.
+It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more conversations
+are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the error. Each
+failure comes with the plan and a fix. Any misspelt, unknown, missing or wrongly typed input is an error: a mistake
+never opens the gate.
 """
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ def check(
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
-        From text to tokens; that of the model, else o200k_base, when left out. Where it estimates (`basis_of`), a
-        budget without a reserve as a buffer closes the gate.
+        Function from text to tokens; default: the counter of the model, or o200k_base. Where it estimates (`basis_of`),
+        a budget without a reserve as a buffer closes the gate.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter, and findings about it. One that nothing knows is
         refused, unless a window is given.
@@ -229,12 +229,12 @@ def check(
     policy, thinking
         For the findings; see `budgetkit.plan.advice.findings`.
     today : date, optional
-        The day on which the model is used. When left out, it is today for whether the model has ended, and the age of
-        what is known of it is not looked at.
+        The day that the model is used. If omitted, today decides whether the model has ended, and the age of its facts
+        is not checked.
     most_cut : float, optional
-        The greatest share of conversations that may lose something; not looked at when left out.
+        The greatest share of conversations that may lose something; default: not checked.
     floor : int, optional
-        Least that is left for the budget's remainder, in tokens; its own floor when left out.
+        Fewest tokens left for the budget's remainder; default: its own floor.
     strict : bool, default False
         Whether a finding closes the gate too.
 

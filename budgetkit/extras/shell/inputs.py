@@ -41,7 +41,7 @@ _KINDS = re.compile(
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
     r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
-# Keys under which a list of tools stands.
+# Keys that hold a list of tools.
 _LISTS = ("result", "tools", "toolConfig", "functions", "functionDeclarations")
 # Keys of a tool whose values are named by its author.
 _NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
@@ -88,7 +88,7 @@ def budget_for(
 
 
 def load_one(source: str, conversation: str) -> Trace:
-    """Load one conversation, by its number from 1 on, else its id or its title."""
+    """Load one conversation, by its number from 1, its id or its title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
     many = 0
@@ -145,7 +145,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
 
 
 def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
-    """List the tools in plain data; those of the Model Context Protocol become functions.
+    """List the tools in plain data; tools of the Model Context Protocol become functions.
 
     >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
     [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
@@ -171,7 +171,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Refuse tools of which a part would not be counted.
+    """Refuse tools with a part that would not be counted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):

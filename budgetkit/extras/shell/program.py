@@ -1,4 +1,4 @@
-"""The program: its commands by name, each loaded when it is run, and how errors and warnings are told."""
+"""The program: its commands by name, each loaded when it is run, and the display of errors and warnings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Commands(click.Group):
     """The commands of the program, by the table above."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """List the names of the commands in the order in which one uses them."""
+        """List the names of the commands in their usual order of use."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

@@ -26,8 +26,9 @@ def budget() -> Callable[..., Any]:
 
     The budget is a `Budget`, the path of a saved one or a preset's name.
 
-    It takes what `budgetkit.extras.shell.gate.check` takes; a trace may be a file, and tools an MCP server's answer.
-    The test fails where the gate is closed, with the plan and the mend as its message; else what was found is returned.
+    It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
+    answer. If the gate is closed, the test fails with the plan and the fix as its message; otherwise the findings are
+    returned.
     """
 
     def closed_or(budget: Any, **sent: Any) -> Any:

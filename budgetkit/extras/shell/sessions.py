@@ -208,7 +208,7 @@ def _path(which: str, folder: str | None) -> str:
 
 
 def dollars_text(cost: Any) -> str:
-    """Write dollars; "" where nobody knows.
+    """Write dollars; "" if unknown.
 
     >>> dollars_text(1234.5), dollars_text(None)
     ('$1,234.50', '')

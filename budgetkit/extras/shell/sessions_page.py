@@ -1,7 +1,7 @@
 """The page of ``budgetkit sessions NUMBER --report``: answers, bill and other rules' costs.
 
-What stands for the session comes from its record alone: the prompts, the reads, the cost, and what its own compactions
-took out. What another rule would have cost stands in one figure and its table, and says so.
+All figures of the session come from its record alone: the prompts, the reads, the cost, and what its own compactions
+took out. The cost of another rule stands in one figure and its table, labelled as such.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _key_figures(session: Session) -> list[Data]:
 
 
 def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
-    """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
+    """Write the page of a session, readable by its owner only; without texts unless asked for."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))

@@ -24,11 +24,11 @@ from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kind
 from budgetkit.plan import Floats
 from budgetkit.promise import lacking, needed
 
-MIXED = "mixed"  # the mix in which a window has documents of all kinds
+MIXED = "mixed"  # the mix with documents of all kinds in a window
 KINDS = (CLASS, LANGUAGE)  # by default a window is of one of these, whichever asks for more
 _STEPS = 12  # most rounds until usable part and ratio agree
 _NEAR = 1e-4
-#: Sources from which windows of one kind are told: as many as a risk of 5 % needs; a smaller risk is said to lack some.
+#: Sources needed for windows of one kind: as many as a risk of 5 % needs; a smaller risk is said to lack some.
 FEWEST_TO_SPREAD = needed(0.05)
 
 
@@ -179,7 +179,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    Of kinds that are known they are those of the next source of each, where there are sources enough for the risk.
+    For known kinds, they are windows of the next source of each kind, if there are enough sources for the risk.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def filled_windows(
     >>> filled_windows(errors, window=100).share(0.05).__round__(3)
     0.091
     """
-    # The columns of which a window has one value; None mixes all documents.
+    # Columns with one value per window; None mixes all documents.
     columns: Sequence[str | None] = [column for column in KINDS if column in errors] or [None]
     if window_mix is not None:
         columns = [None if window_mix == MIXED else window_mix]
@@ -211,7 +211,7 @@ def filled_windows(
     return replace(of_any_kind, corpora=corpora, seen=seen, _known={})
 
 
-#: Where 5 % of all windows may overflow, 12 % of those of CJK did, and 34 % of those of odd text.
+#: Where 5 % of all windows may overflow, 12 % of the CJK windows did, and 34 % of the windows of odd text.
 WORST = "windows of a single kind of text may overflow more often"
 
 
@@ -300,8 +300,8 @@ def buffer_for(
 ) -> Buffer:
     """Find the smallest safety share for an accepted chance of overflow.
 
-    The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
-    that the errors have.
+    The windows are filled from resampled sources, so that the promise covers unseen texts of the kinds that the errors
+    have.
 
     Parameters
     ----------
@@ -318,10 +318,10 @@ def buffer_for(
     seed : int
         Of the random windows.
     kinds : iterable of str
-        Classes or languages of the texts at hand, by any usual name, or what
-        :func:`budgetkit.lab.accuracy.kinds_of` tells of them. Where documents are of each, and there are sources
-        enough for the risk, the buffer is the one for the next source of these kinds, which holds back less; else the
-        one for windows of all kinds, and the warning says so.
+        Classes or languages of the texts at hand, by any usual name, or the result of
+        :func:`budgetkit.lab.accuracy.kinds_of`. If there are documents of each kind, and enough sources for the risk,
+        the buffer is for the next source of these kinds, which holds back less; otherwise it is for windows of all
+        kinds, and a warning says so.
 
     Returns
     -------

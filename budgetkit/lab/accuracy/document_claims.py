@@ -1,7 +1,7 @@
 """Claims of the documents about counting, beside measured values.
 
 Documents 000 and 001 give numbers for characters / 4 without saying on what text. Each claim is computed here on a
-corpus, with an interval from resampling its sources, so that nobody has to believe either side.
+corpus, with an interval from resampling its sources, so that neither side has to be believed.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for it, cached ones included.
     projects : sequence, shape (readings,), optional
-        Where each reading comes from. Then the interval is that of projects left out in turn, which says more
-        about a new one; without, that of single readings left out.
+        The source of each reading. If given, projects are left out in turn for the interval, which says more about a
+        new project; if omitted, single readings are left out.
 
     Returns
     -------
     Bill
-        By least squares, readings left out that lie far from the median of pairwise slopes.
+        By least squares, without readings far from the median of pairwise slopes.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return constant and slope of the median line of all pairs.
+    """Return the intercept and slope of the median line of all pairs.
 
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)
@@ -192,9 +192,9 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Returns
     -------
     DataFrame
-        One row per claim: what was said, measured, a 95 % interval low to high for other sources, the unit and the
-        corpus. An extreme, a formula and fewer than six sources have no interval. Errors have their sign: below 0,
-        too few are counted. What cannot be measured on this corpus is left out.
+        One row per claim: the number claimed, the number measured, a 95 % interval (low to high) for other sources, the
+        unit and the corpus. There is no interval for an extreme, a formula or fewer than six sources. Errors have their
+        sign: below 0, too few are counted. Claims that cannot be measured on this corpus are left out.
 
     Examples
     --------

@@ -67,8 +67,8 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     texts : Corpus, str, Path, DataFrame or iterable
         The texts to count, one by one, as an application does.
     *counters : str or callable
-        Names or counters; "chars/4" and "o200k_base" when left out. A provider's endpoint is one more:
-        `budgetkit.endpoints.provider_counter`, to which every text is sent.
+        Names or counters; default: "chars/4" and "o200k_base". A provider's endpoint is one more:
+        `budgetkit.endpoints.provider_counter` sends every text to it.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
     """Return the rows of each source.
 
-    Of fewer than six sources, what is alike within one counts as one: a class in a language.
+    With fewer than six sources, each class in each language within a source counts as a source.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Kinds of text: labels, the kinds of a text, and the documents of a kind.
 
-Two people write "de", "German" and "DE-AT", or "source code" and "code"; a label is compared by what it means. What a
-text is of is read off its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the
-language by its script, and among languages that share one by the small words that each is full of. Neighbours that no
-document is of are told apart too, so that Slovak is not taken for Czech. A language that is not told is none: then all
-languages of the class are at hand.
+Two people write "de", "German" and "DE-AT", or "source code" and "code"; a label is compared by what it means. The kind
+of a text is read from its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the language
+by its script, and among languages that share one by the small words that each is full of. Neighbouring languages
+without documents are told apart too, so that Slovak is not taken for Czech. A language that is not recognised is none:
+then all languages of the class are in use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Corpora larger than memory, counted batch by batch here or on a cluster.
 
-A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up
-to the file's. Where no seam comes for long, the block is longer and is counted in windows
-(:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
+A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
+the file's. Where no seam comes for long, the block is longer and is counted in windows
+(:mod:`budgetkit.counters.stretches`). Counted texts are not remembered, for they do not come again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def count_files(
     counter : str or ExactCounter
         The counter or its name.
     client : dask.distributed.Client, optional
-        The cluster that counts; this process, on all its cores, when left out.
+        The cluster that counts; default: this process, on all its cores.
     progress : bool
         Whether to show a bar.
     block : int
@@ -228,7 +228,7 @@ def compare_stream(
     exact : Counter or str
         The counter that is right.
     client : dask.distributed.Client, optional
-        The cluster that counts; this process, on two cores, when left out.
+        The cluster that counts; default: this process, on two cores.
     progress : bool
         Whether to show a bar.
     characters : int

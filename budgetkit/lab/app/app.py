@@ -48,14 +48,14 @@ class App:
     budget : str or Budget, default "chat"
         A preset's name, or a budget to start from.
     model : str, optional
-        The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
-        that says so, else `DEFAULT_MODEL`.
+        The model; its window holds for a preset. Default: the model that the conversation was held with, if it is named
+        there, or `DEFAULT_MODEL`.
     counter : str, optional
-        The counter; the model's own where it is left out.
+        The counter; default: the model's own.
     window : int, optional
         Another window than the model's, in tokens.
     files : str or path, optional
-        The only file that the box "File" opens, or the folder of these files; "" for none. Any file when left out.
+        The only file that the box "File" opens, or the folder of these files; "" for none. Default: any file.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class App:
     def _made(self, number: int, shared: BudgetSettings) -> Explored:
         explorer: Explored = TABS[number].make(shared, self._library)
         explorer.library.join(self._library)
-        explorer.still = self.card.still  # one picture for all: that of the tab that was moved last
+        explorer.still = self.card.still  # one picture for all tabs, from the tab moved last
         self._limit(explorer)
         self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
         self.view.hold(number, explorer.view)

@@ -60,9 +60,9 @@ def card_scene(stage: BudgetStage) -> Data:
 class DesignCard(BudgetExplorer):
     """Card to design a budget: its settings, remainder and count error.
 
-    Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
-    quick count, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor
-    the counter of the plan changes it.
+    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The quick count,
+    whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor the counter of
+    the plan changes it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class DesignCard(BudgetExplorer):
     model : str, default `DEFAULT_MODEL`
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
-        The counter to plan with; the model's own where it is left out.
+        The counter to plan with; default: the model's own.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -158,7 +158,7 @@ class DesignCard(BudgetExplorer):
         Parameters
         ----------
         path : str or path
-            It ends with .html; the picture goes by the same name with .svg.
+            It ends with .html; the picture has the same name with .svg.
         texts : bool, default False
             Whether the messages of the conversation stand in it; otherwise it holds numbers alone.
 

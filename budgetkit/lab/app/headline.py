@@ -164,7 +164,7 @@ def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
 
 def _by_kind(errors: pd.DataFrame, where: str) -> Iterator[Misjudgement]:
     """Return one row of errors for each kind of text."""
-    # A text of which either counter counts nothing has no error.
+    # A text that either counter counts as 0 has no error.
     counted = errors[(errors["exact"] > 0) & (errors["estimate"] > 0)]
     for kind in CLASSES:
         rows = counted[counted["kind"] == kind]

@@ -1,4 +1,4 @@
-"""Receipt: a budget as one file to send, in which model, window and reserve move without a kernel.
+"""Receipt: a budget as one file to send, with model, window and reserve adjustable without a kernel.
 
 Every answer in it is worked out here, by the same functions that a living card asks, for each of some models, windows
 and reserves for the answer. The page only chooses among them. It holds numbers and no texts of the conversation.

@@ -190,7 +190,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 #: What is shown where no conversation, or a whole folder of them, is named.
 FIRST: Final = "support-chat"
 #: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody. And it has a
-#: landmark, to which readers of the screen go.
+#: landmark that screen readers go to.
 TEMPLATE: Final = {
     "conf.json": '{"base_template": "lab"}',
     "index.html.j2": """{%- extends 'voila/templates/lab/index.html.j2' -%}
@@ -222,7 +222,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
 
     Notes
     -----
-    Whoever opens the address needs the token in it.
+    Opening the address requires the token in it.
     """
     # Say now, not in the page, that there is no such file, or none that can be read.
     trace = FIRST

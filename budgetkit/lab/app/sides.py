@@ -94,7 +94,7 @@ class Side:
         return f"${dollars:.4f}"
 
     def errors(self) -> dict[str, str]:
-        """How far off the cheap count is by kind: on the conversation where it has the kind, else on shipped texts."""
+        """Error of the cheap count by kind: on the conversation if it has the kind, otherwise on shipped texts."""
         rows: dict[str, Misjudgement] = {}
         for row in misjudgements(self.settings, self.results.model, self.library):
             if row.kind not in rows or row.where == OWN:
@@ -124,7 +124,7 @@ class Side:
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned budgets and the one that is set, else one model of each of several makers."""
+    """Return the columns: the pinned budgets and the current one, or one model of each of several makers."""
     plain = unpinned(settings)
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)

@@ -2,7 +2,7 @@
 
 A row is a kind of text in one place, the shipped texts or this conversation. Its bar is as long as what the budget
 really takes when the cheap count has filled it; the thin line over it reaches over nine texts in ten. Behind the bar
-lies who gives what is too much: the safety reserve first, then what is left of the shared pool.
+are the sources of the excess: the safety reserve first, then the rest of the shared pool.
 
     over      = really - budget
     from pool = what of it is beyond the safety reserve, as far as the pool reaches

@@ -85,7 +85,7 @@ def answer_reserve(
     traces : sequence of Trace, str or Path
         The conversations, or what holds them.
     counter : str, Model or callable
-        From text to tokens.
+        Function from text to tokens.
     risk : float, default 0.05
         Share of the answers that may be longer.
     kind : {"all", "call", "text"}
@@ -138,7 +138,7 @@ def answer_reserve(
 def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") -> list[Ints]:
     """Return the tokens of each conversation's answers.
 
-    Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
+    If the provider reported an answer's tokens, that is its length; otherwise its text and calls are counted.
     """
     lengths = []
     for trace in traces:

@@ -78,8 +78,8 @@ class Condition:
     holds : callable
         From the plans to whether it holds.
     room : {"unknown", "helps", "harms"}
-        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest.
-        That no window will do is said only where this is known.
+        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest. "No
+        window will do" is said only if this is known.
     risk : float, optional
         Where it promises something of the next conversation: the chance that this misses it.
     tokens : int, default 0
@@ -112,7 +112,7 @@ def nothing_cut(section: str | None = None) -> Condition:
     Parameters
     ----------
     section : str, optional
-        The section; all when left out.
+        The section; default: all.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
-        Whether it is said of the given conversations alone, which promises nothing of the next.
+        Whether the condition covers only the given conversations; then nothing is promised for the next ones.
 
     Returns
     -------
@@ -262,8 +262,8 @@ def at_least(section: str, tokens: int) -> Condition:
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Limit the cost of all rows together.
 
-    Every row is a request. What it sends costs the full price of input, as if nothing were read from a cache, so the
-    true bill is at most that.
+    Every row is a request. Its input costs the full price, as if nothing were read from a cache, so the true bill is at
+    most that.
 
     Parameters
     ----------

@@ -37,22 +37,21 @@ def compare_models(
     models : str or Model, or an iterable of these
         One model or several.
     preset : callable or str
-        From a model to its budget; or the name of a preset.
+        Function from a model to its budget, or a preset's name.
     policy : Policy or str, optional
-        The pruning policy; the oldest messages first when left out.
+        The pruning policy; default: the oldest messages are dropped first.
     price : callable, optional
-        From a model's name to its prices.
+        Function from a model's name to its prices.
 
     Returns
     -------
     DataFrame
-        One row per model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
-        it, empty where none is known), largest (tokens of the longest conversation), conversations (how many), fits
-        (share of them of which nothing is lost), breaks (the section that loses something in most conversations, empty
-        where none does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the
-        model's prompt cache; missing where a price is not known), tax (its tokens for these texts against the first
-        model's, a ratio), exact (whether it counts exactly) and basis (what its numbers rest on: "exact",
-        "reconstructed" or "estimate").
+        One row per model, in the order given. Columns model, window (tokens), ends (the day that its provider ends it,
+        empty if none is known), largest (tokens of the longest conversation), conversations (how many), fits (share of
+        them that lose nothing), breaks (the section that loses something in most conversations, empty if none does),
+        first_loss (median turn, missing if nothing is lost), cost (US dollars for all, with the model's prompt cache;
+        missing where a price is not known), tax (its tokens for these texts against the first model's, a ratio), exact
+        (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or "estimate").
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     gain = 1 - sum of the objective with a setting / sum at present         over conversations not used to choose it
 
-The interval of a gain is that of Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the
-conversations in which there is something to gain at all.
+The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the conversations
+with something to gain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED
 
 Summaries = Literal["lost", "kept"]
-_ALL_PARTS_UP_TO = 11  # conversations, of which every part is taken; of more, some are drawn
+_ALL_PARTS_UP_TO = 11  # conversations; up to this many, every part is used; of more, some are drawn
 _PARTS = 1_999
 _MOST_PARTS = 39_999
 _LARGE = 1 / 3  # of the whole, in one conversation

@@ -138,17 +138,18 @@ def solve(
     line : str
         ``"window"``, a reserve or a section, whose cap is solved for.
     so_that : Condition, optional
-        The condition; :func:`budgetkit.lab.deciding.nothing_cut` when left out.
+        The condition; default: :func:`budgetkit.lab.deciding.nothing_cut`.
     find : {"smallest", "largest"}, optional
-        Which end to look for: the largest reserve, the largest of what more room harms, else the smallest.
+        Which end to look for. Default: the largest for a reserve or for a condition that more room harms, otherwise the
+        smallest.
     counter : str, Model or callable, optional
-        The counter of conversations; that of `model`, else o200k_base, when left out.
+        The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window to begin with, in tokens.
     between : tuple of int, optional
-        The sizes to look among, in tokens; when left out, windows up to the one beyond which none grants more.
+        The sizes to choose from, in tokens; default: windows up to the size where a larger one grants no more.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def candidates(
     traces : sequence of Trace, str or Path
         The conversations, or what holds them.
     counter : str, Model or callable
-        From text to tokens.
+        Function from text to tokens.
     risk : float, default 0.05
         Share of the answers that may be longer than their reserve.
     locked : collection of str

@@ -121,7 +121,7 @@ class TuningResult:
     search : str
         How the settings were found: "all", or "drawn by the seed".
     no_more : collection of str
-        Objectives of which the chosen setting may bring no more than the present one.
+        Objectives that the chosen setting must not make worse than the present one.
 
     Examples
     --------
@@ -178,8 +178,8 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations; None for the present one.
 
-        Of settings that come to the same the present one is taken, else the larger. A present reserve that is below
-        what answers need does not stay.
+        Among settings with equal results the present one is chosen, otherwise the larger. A present reserve that is too
+        small for the answers is not kept.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -307,7 +307,7 @@ class TuningResult:
     def notices(self) -> list[str]:
         """Limitations of the result, such as settings left out.
 
-        Others are halves that disagree, and a best setting at the edge of those tried.
+        Other examples are halves that disagree, and a best setting at the edge of the settings tried.
         """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
@@ -373,13 +373,13 @@ def tune(
         The present setting, or a preset or its name.
     vary : mapping of str to iterable, optional
         The lines to vary: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
-        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. When left
-        out, what :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
+        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. Default: the
+        settings that :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
     objective : str, callable or sequence of both, default "cut"
         Minimized: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
         of the sent tokens) or any function from a `Replay` to a number. The first decides, the others are on the front.
     policy : Policy or str, optional
-        The present policy, or its name; the oldest messages go first when left out.
+        The present policy, or its name; default: the oldest messages are dropped first.
     prices : Prices or str, optional
         Token prices, or the model whose prices to use; for "cost".
     model : str or Model, optional
@@ -402,7 +402,7 @@ def tune(
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost.
     no_more : collection of str
-        Objectives among those asked for of which the chosen setting may bring no more than the present one does.
+        Objectives, among those given, that the chosen setting must not make worse than the present one.
     **options
         Further arguments of :func:`budgetkit.lab.replay.replay`: counter, framing, by, cache.
 

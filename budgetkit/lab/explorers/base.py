@@ -1,7 +1,7 @@
 """Base: the common explorer class, and the way it applies a change.
 
-There is one value, the settings, and one way to change it: a command gives the next settings, from which all that is
-shown follows. A control, a handle in the page and a line of code send the same commands.
+There is one value, the settings, and one way to change it: a command gives the next settings, and all that is shown
+follows from them. A control, a handle in the page and a line of code send the same commands.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Explorer(Generic[S, F]):
         Parameters
         ----------
         **values
-            The keys are those of `panel.inputs`; numbers can be texts such as "25%" or "100k".
+            The keys are the keys of `panel.inputs`; numbers can be texts such as "25%" or "100k".
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Explorer(Generic[S, F]):
 
     @property
     def settings(self) -> S:
-        """The explorer's settings: one frozen value, from which all else follows."""
+        """The explorer's settings: one frozen value that decides all else."""
         return self.stage.settings
 
     @property

@@ -7,8 +7,8 @@ which shelf of the library they show something of, and how they show another thi
     preset, name="rag"        settings.preset          settings.budget_settings.preset
     path, path="talk.json"    settings.showing("talk.json"), the name that the shelf gave what it read
 
-What one explorer alone can do stands in the commands of its own folder. The annotations of a command are all that it
-is given (`reach.arguments`): declare a path as `FilePath` and a counter as `CounterName`.
+Commands of a single explorer are in its own folder. The annotations of a command are all that it is given
+(`reach.arguments`): declare a path as `FilePath` and a counter as `CounterName`.
 """
 
 from __future__ import annotations

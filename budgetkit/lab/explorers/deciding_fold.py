@@ -1,7 +1,7 @@
 """Decide: the fold of an explorer that tunes its budget on the conversations of its file, when a button says so.
 
-The work is done in a thread of its own, from values that nobody changes; a slider waits for none of it. What it found
-stays until the next run, and says which budget it began from.
+The work is done in a thread of its own, from values that never change; a slider waits for none of it. The result stays
+until the next run, and names the budget it began from.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import Trace
 
-FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
+FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations; half of them are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
 SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
@@ -184,7 +184,7 @@ class DecideFold(Content):
     def _wanted(self, stage: AnyStage) -> str:
         """Return the objective: the chosen one, or a default.
 
-        The default is needed messages if some are lost, else tokens cut.
+        Default: needed messages if some are lost, otherwise tokens cut.
         """
         if self._objective:
             return self._objective
@@ -291,7 +291,7 @@ class DecideFold(Content):
 def decide(
     case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
+    """Find the lines that matter, and tune these together; `tell` receives the progress, and may end it."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:

@@ -205,7 +205,7 @@ class Panel:
     Attributes
     ----------
     choices : dict of str to sequence
-        The lists that controls choose from; the choice of a list is a value with its label, that of a text a text.
+        The lists that controls choose from; a list offers values with labels, a text field offers texts.
     inputs : dict of str to Input
         By the key of the control.
 

@@ -3,8 +3,8 @@
 A command declares its arguments by its annotations, and `arguments` lets nothing else through. A page sends JSON, so
 `bytes` come only from an upload and a `Trace` only from code.
 
-In a notebook whoever types a path has a kernel to read it with, so any path is opened. Where an explorer is served to a
-browser without one, as by ``make app``, the boxes for paths would read with the rights of whoever started the server:
+A notebook user has a kernel that can read any file, so any path is opened. Where an explorer is served to a browser
+without one, as by ``make app``, the boxes for paths would read with the rights of the user who started the server:
 there they open one file or one folder, and no link that leads out of it.
 """
 
@@ -37,7 +37,7 @@ class Reach:
     Parameters
     ----------
     root : Path, optional
-        The one file, or the folder whose files they are; nothing when left out.
+        The one file, or the folder whose files they are; default: nothing.
 
     Examples
     --------

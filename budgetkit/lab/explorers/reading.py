@@ -56,7 +56,7 @@ class BilledFold(Content):
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger of which the smaller messages are one row; it adds up to the same."""
+    """Return a ledger with its smaller messages joined in one row; the total stays the same."""
     is_message = table["kind"] == "message"
     small = table[is_message].sort_values("tokens", kind="stable").index[:-MOST_BARS]
     if len(small) < 2:

@@ -26,7 +26,7 @@ from budgetkit.lab.figures.drawing import svg
 from budgetkit.lab.replay import Replay
 from budgetkit.message import Data, Message
 
-SETTLED = 0.7  # seconds without a change until the picture is published anew
+SETTLED = 0.7  # seconds without a change until the picture is published again
 _NAMED = 0.08  # of the bar
 _LEFT = "text-align:left"
 _SMALL = "font-size:12px;color:#767676"
@@ -46,7 +46,7 @@ class Still:
         self._timer: threading.Timer | None = None
 
     def show(self, drawn: str) -> None:
-        """Publish the picture for the first time, or anew in another cell."""
+        """Publish the picture for the first time, or again in another cell."""
         from IPython.display import display
 
         self._name = f"budgetkit-{uuid4().hex}"
@@ -54,7 +54,7 @@ class Still:
         display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
     def change(self, *drawn: Any) -> None:
-        """Publish the picture anew once nothing has changed for a moment."""
+        """Publish the picture again once nothing has changed for a moment."""
         if not self._name:
             return
         if self._timer is not None:

@@ -1,6 +1,7 @@
 """Shelves: shipped and opened conversations and texts, by name.
 
-What was read stays as it was read: a file that is opened again under a name that other content has gets a number.
+A file that was read stays as it was read: a file that is opened again under a name that other content has gets a
+number.
 
     shipped                     opened "mine.jsonl"          opened another "mine.jsonl"
     support-chat, coding-agent  ..., mine.jsonl              ..., mine.jsonl, mine.jsonl (2)
@@ -139,7 +140,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _called(self, path: str) -> str:
-        """Return the name under which a file at a path is listed."""
+        """Return the listed name of a file."""
 
     def __call__(self, name: str) -> Entry:
         """Return the entry of a name, read when it is first asked for."""
@@ -313,9 +314,9 @@ class Library:
         self._counters: dict[Hashable, Counter] = {}
         self._counted = Memo(MOST)
         self._drawn = Memo(MOST_LARGE)
-        #: Return what was made for a key, or make it: columns of numbers, of which many are kept.
+        #: Return the value made for a key, or make it: columns of numbers; many are kept.
         self.once = self._counted.once
-        #: The same for what is large, of which few are kept.
+        #: The same for large values; few are kept.
         self.once_large = self._drawn.once
 
     def join(self, other: Library) -> None:

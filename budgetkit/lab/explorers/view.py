@@ -68,7 +68,7 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """Tells which moves belong to one step back: those of one control in quick succession, and those of one drag."""
+    """Groups moves into one undo step: quick moves of one control, and all moves of one drag."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -136,8 +136,8 @@ def _mended(value: Any) -> Any:
 class View(anywidget.AnyWidget):
     """The controls, and the picture beside them.
 
-    Its traits are what the page shows; what a hand does there comes back as messages. `view_of` makes the view of one
-    kind of explorer.
+    Its traits are the page's contents; user input there comes back as messages. `view_of` makes the view of one kind of
+    explorer.
     """
 
     _esm = _joined(
@@ -156,7 +156,7 @@ class View(anywidget.AnyWidget):
     state = t.Dict().tag(sync=True)
     #: The lists that controls choose from; apart from the state, since few moves change them.
     choices = t.Dict().tag(sync=True)
-    #: The serial of the state in which the hand came to rest: in marimo, dependent cells run again when it changes.
+    #: The serial of the state when a move ended: in marimo, dependent cells run again when it changes.
     rested = t.Int().tag(sync=True)
     #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
     door = t.Dict().tag(sync=True)
@@ -205,7 +205,7 @@ def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]
 
 
 class Tabs(anywidget.AnyWidget):
-    """Several views, of which one is open."""
+    """Several views, one of them open."""
 
     _esm = _joined("dom.js", "page.js", "tabs.js")
     _css = View._css

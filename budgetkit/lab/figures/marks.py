@@ -252,7 +252,7 @@ def _each(value: Any, i: int) -> Any:
 
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each number, those of one colour as one path, which keeps the picture small."""
+    """Draw a cell for each number, with one path per colour to keep the picture small."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))

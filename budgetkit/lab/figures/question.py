@@ -1,8 +1,8 @@
 """Question: a figure that asks one question, its table and its drawing.
 
-A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The
-specification is plain data, so that the explorer sends it to the page without importing plotly. What a slider moves
-is answered in plain columns, since a frame for each figure takes longer than all else.
+A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The specification is
+plain data, so that the explorer sends it to the page without importing plotly. Answers to a slider are plain columns,
+since a frame for each figure takes longer than all else.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Question(Generic[P]):
     title : str
         The question.
     answer : callable
-        Returns what answers it: a tidy frame, or the columns of one as plain lists.
+        Returns the answer: a tidy frame, or the columns of one as plain lists.
     draw : callable
         Turns that answer into ``{"data": [...], "layout": {...}}``.
     say : callable, optional

@@ -2,8 +2,8 @@
 
     remainder = window - reserves - what the others claim
 
-What a section claims is its cap. Where the budget's remainder is a section without a cap (a history that takes
-what is left), the others claim what they really took, and the remainder is that section's limit.
+A section claims its cap. Where the budget's remainder is a section without a cap (a history that takes what is left),
+the others claim what they really took, and the remainder is that section's limit.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return the tokens by which a window is too small, or 0.
+    """Return the tokens that a window lacks, or 0.
 
     An overrun comes first, then what caps and reserves promise beyond the window, then what is claimed beyond it: a
     required section above its cap takes what others are promised, without an overrun while these ask for less.

@@ -2,9 +2,8 @@
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
-Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a
-threshold (the price cliff of long contexts). A price that nobody knows is missing, and what is computed with it
-is missing too; it is never 0.
+Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a threshold
+(the price cliff of long contexts). An unknown price is missing, and so are figures computed with it; it is never 0.
 """
 
 from __future__ import annotations
@@ -102,14 +101,14 @@ class Prices:
     model : str
         Its name.
     input, output : Price, optional
-        For what is sent and answered; None for not known.
+        Prices of input and output; None if not known.
     cache_read, cache_write : Price, optional
         For input that is read from and written to the prompt cache. Where writing has no price of its own it
         costs what input costs; where reading has none, it is not known.
     source : str
         Where they come from.
     date : str
-        The day for which they hold.
+        The day that the prices are valid.
     searches : float, optional
         For a thousand web searches of the provider's own tool, in US dollars.
 
@@ -201,16 +200,16 @@ def prices(
     model : str or Model
         Its name, as genai-prices knows it.
     on : date or datetime, optional
-        The day, or the moment, as some prices change within a day; now when left out.
+        The day, or the moment, as some prices change within a day; default: now.
     provider : str, optional
-        Who sells it, such as ``"azure"``; whoever made it when left out.
+        The seller, such as ``"azure"``; default: the maker.
     hour : bool
         Whether the prompt cache is written for an hour, where that has a price of its own.
     tier : str
         How it is served, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; where that has no price of its
         own the usual one holds, and the source says so.
     region : str
-        Where it runs, such as ``"us"``, for which Anthropic charges a tenth more.
+        Where it runs, such as ``"us"``; Anthropic charges a tenth more for it.
     **overrides
         ``input``, ``output``, ``cache_read``, ``cache_write``: a price, or dollars for a million tokens.
 
@@ -277,8 +276,8 @@ def compaction_turns(
 
     Notes
     -----
-    The formula is tokenmaster's 0.2 (cost of continuing against compacting), to which the reading of what is
-    summarised is added; pass 0 for the original.
+    The formula is tokenmaster's 0.2 (cost of continuing against compacting), plus the cost of reading the summarised
+    messages; pass 0 for the original.
 
     Examples
     --------
@@ -382,7 +381,7 @@ def _entry(
 
 
 def _is_listed(entry: Any, name: str) -> bool:
-    """Tell whether a price entry is that of a model itself, not of one whose name begins alike."""
+    """Tell whether a price entry belongs to the model, not to a similar name."""
     if found_by(name) is not None:
         return True
     names = [

@@ -333,7 +333,7 @@ def _say_caching(table: pd.DataFrame) -> str:
     )
 
 
-#: Draw each request by section, with the usable window and the requests at which something left the history.
+#: Draw each request by section, with the usable window and the requests where something left the history.
 timeline = Question(
     "What fills the window, request by request?", _timeline_table, _draw_timeline, _say_timeline
 )
@@ -343,5 +343,5 @@ caching = Question(
 )
 #: Draw what has been spent up to each request, policy by policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
-#: Draw for each message from which request to which it is in the window.
+#: Draw for each message its first and last request in the window.
 dropping = Question("Which messages were there, and until when?", _dropping_table, _draw_dropping)

@@ -51,7 +51,7 @@ _MOST_DRIFT = 0.112
 _PRIOR_TURNS = 2
 _PRIOR = 0.6
 _OWN_SPREAD = 0.7
-_UNLIKE = 3.0  # standard deviations between the mean turn seen and those of others
+_UNLIKE = 3.0  # standard deviations between the mean turn seen and other conversations' means
 # standard deviation of turns over their mean, of so many turns at least
 _BURST = 1.0
 _LEAST_TURNS = 6
@@ -91,7 +91,7 @@ def paths(
     seed: int = 0,
     pace: Pace | None = None,
 ) -> Ints:
-    """Draw conversations around a pace, by default that of their own turns.
+    """Draw conversations around a pace, by default the pace of their own turns.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     """Return a warning if the turns come in bursts; empty otherwise.
 
-    These are the turns seen, or those of others that resemble them.
+    These are the turns seen, or similar turns of other conversations.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return at which turn drawn conversations pass limits.
+    """Return the turn when drawn conversations pass limits.
 
     Examples
     --------

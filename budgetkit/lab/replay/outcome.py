@@ -35,9 +35,9 @@ class Replay:
     kept : Retention
         The kept messages, as intervals of requests.
     columns : dict
-        For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
+        Demand and limit of each section; int64 arrays, shape (requests,), in tokens.
     granted : dict
-        For each section what stands in the request; int64 arrays, shape (requests,), in tokens.
+        Tokens of each section in the request; int64 arrays, shape (requests,).
     over, equal, cached, written, output : int64 array, shape (requests,)
         Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
         cache, and answered.
@@ -205,9 +205,9 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns message (index in the trace), turn, role, section, tokens, first (the first request that
-            holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
-            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+            Columns message (index in the trace), turn, role, section, tokens, first (the first request that holds it),
+            shrunk and gone (the request where it became a placeholder, and the first request without it; Int64, missing
+            for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         retention = self.kept
         past = self.placed.tally.past
@@ -323,7 +323,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     Returns
     -------
     DataFrame
-        Column policy, and those of :meth:`Replay.totals`; sorted by cost where all are known, else by relative
+        Column policy, and the columns of :meth:`Replay.totals`; sorted by cost if all are known, otherwise by relative
         cost.
 
     Raises

@@ -41,14 +41,14 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     trace : Trace
         The conversation.
     counter : callable
-        From text to tokens.
+        Function from text to tokens.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; OpenAI's when left out.
+        Tokens that a message costs beyond its text; default: OpenAI's.
 
     Returns
     -------
     int64 array, shape (turns,)
-        The user's message and all that follows it, in tokens.
+        Tokens of each turn: the user's message and everything after it.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def outlook(
         A preset's name, or a function from a model to the budget that it is used with; what it leaves its history
         says when something is cut.
     prices : callable, optional
-        From a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
+        Function from a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
         The most to spend, in US dollars; every request reads the last one from the cache and writes what is new.
     turns : int, default 1,000
@@ -96,15 +96,15 @@ def outlook(
     seed : int, default 0
         The same seed draws the same.
     others : sequence of Trace, optional
-        Other conversations of the same kind, at least five, of which the first 30 are taken: how they went on says
-        how large turns become.
+        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how large
+        turns become.
 
     Returns
     -------
     DataFrame
-        One row per model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
-        limit of the first cut is what the history may take at the last turn seen. Then notice: what the forecast does
-        not hold for, empty where nothing is known against it.
+        One row per model and event. Columns model, then the columns of
+        :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is what the history may take at the
+        last turn seen. Then notice: what the forecast does not hold for, empty where nothing is known against it.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def first_cut(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> pd.DataFrame:
-    """Return the turn at which the history first exceeds its limit.
+    """Return the turn when the history first exceeds its limit.
 
     A replay cuts at that turn. The result is a spread over drawn paths.
     """

@@ -101,7 +101,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return each request's billed output, from that of every message."""
+    """Return each request's billed output, from every message's output."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
@@ -173,7 +173,7 @@ class PrefixLayout:
     section: str  # that is pruned: the history
     tally: Tally
     requests: Sequence[Turn]
-    # for each message: whether it can be pruned, and the requests at which it enters the history and the recorded
+    # for each message: whether it can be pruned, and the requests where it enters the history and the recorded
     # session itself takes it out; the number of requests where that never happens
     prunable: Flags
     entry: Ints
@@ -261,7 +261,7 @@ def place(
 ) -> PrefixLayout:
     """Return the layout of a conversation's prunable messages.
 
-    It tells the request from which each can be pruned.
+    It tells the first request that can prune each.
     """
     # A result goes where its call does, also where its role belongs to another section.
     tally = _without(tally, unsent)
@@ -391,7 +391,7 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _recut(column: Mapping[str, Ints]) -> Flags:
-    """Tell between which requests the cut of a section changed."""
+    """Find the requests where the cut of a section changed."""
     cut = column["cut"] > 0
     differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
     return np.asarray((cut[1:] | cut[:-1]) & differs)

@@ -2,14 +2,14 @@
 
     sent = cached + written + fresh
 
-A provider keeps what it has computed for the beginning of a request and takes it up again where the next
-request begins with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the
-steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
+A provider keeps what it has computed for the beginning of a request and takes it up again where the next request begins
+with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the steps it measures in,
+how long it keeps it, and where it looks. Two ways of looking:
 
 - *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
 - *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
-  messages) and at the end of each request. What any earlier request left at its mark is read while it is alive and the
-  request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
+  messages) and at the end of each request. A prefix that any earlier request left at its mark is read while it is alive
+  and the request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class PromptCache:
         equal : int64 array, shape (requests,)
             Longest prefix equal to the last request's, in tokens; the first request has none.
         pauses : float64 array, shape (requests,), optional
-            Seconds since the last request; NaN where nobody knows, which is taken as short.
+            Seconds since the last request; NaN if unknown, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
             Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
@@ -212,7 +212,7 @@ def provider_rules(model: str | Model) -> str:
     Returns
     -------
     str
-        Its name in `CACHES`; that of an ideal one where the provider's is not known.
+        Its name in `CACHES`; the ideal cache's name if the provider's is not known.
 
     Examples
     --------

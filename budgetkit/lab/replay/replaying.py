@@ -102,25 +102,25 @@ def replay(
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        The pruning policy; that of a configuration when left out. See
-        :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as "oldest first" or "octopus".
+        The pruning policy; default: the policy of a configuration. See :mod:`budgetkit.pruning.policies`, whose `NAMED`
+        go by a name, such as "oldest first" or "octopus".
     counter : callable or str, optional
-        From text to tokens, or the name of a counter; that of `model`, else o200k_base, when left out.
+        Function from text to tokens, or a counter's name; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window, in tokens.
     roles : mapping or callable, optional
-        Which section each message belongs to; the budget's own table when left out.
+        Which section each message belongs to; default: the budget's own table.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; that of the trace's own model when left out.
+        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     section : str, optional
-        The section that the policy prunes; that of earlier user messages when left out.
+        Section that the policy prunes; default: the section of earlier user messages.
     by : {"turn", "request", "usage"}
         One request per turn, one for each answer of the model, or one for each that the trace's provider billed.
     cache : PromptCache, optional
-        The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; when left out
-        the ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
+        The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; default: the
+        ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
     prices : Prices or str, optional
         Token prices, or the model whose prices to use; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}
@@ -129,7 +129,7 @@ def replay(
     Returns
     -------
     Replay
-        With a frame of the requests, and one of the messages with the requests at which they came and went.
+        With a frame of the requests, and a frame of the messages with the requests where they entered and left.
 
     Raises
     ------
@@ -375,7 +375,7 @@ def limits_of(
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
-    """List the messages by the request at which something becomes of them."""
+    """List the messages by the request that changes them."""
     slots: list[list[int]] = [[] for _ in requests]
     for slot, request in enumerate(places.tolist()):
         if request < len(slots):
@@ -407,7 +407,7 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
 def _measure(
     trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
 ) -> Measure:
-    """Count the texts of summaries, each of which is read again by the next one."""
+    """Count the texts of summaries; each is read again by the next one."""
     summaries: dict[int, Message] = {}  # by the first slot that each stands for
 
     def measure(slots: list[int]) -> int | None:

@@ -1,7 +1,7 @@
 """Why a request read less from the cache than the one before had left there: each miss has a cause, or none is known.
 
-The first that holds is the cause. What is compared is what happened, and where the read stopped: exactly at the end of
-an earlier request's prompt, or behind the instructions and tools.
+The first that holds is the cause. The recorded events are compared, and the place where the read stopped: exactly at
+the end of an earlier request's prompt, or behind the instructions and tools.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ SENTENCES = {
 }
 _MINIMUM = 1_024
 _LOOKBACK = 20
-_NEAR = 512  # tokens by which a cache that measures in steps stops short of where an earlier prompt ended
+_NEAR = 512  # tokens between the end of an earlier prompt and the read of a cache that measures in steps
 _HABIT = 3  # misses of one shape in a session that are no accident
 # Of all turns.
 _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")

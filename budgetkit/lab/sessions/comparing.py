@@ -3,7 +3,7 @@
 Each cost is a range.
 
 This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
-requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
+requests would have cost. Unpublished values are ranges: the length of a summary, and whether a message that left and
 was used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
@@ -71,8 +71,8 @@ def compare(
 ) -> pd.DataFrame:
     """Put the rules of several systems side by side on the same messages, the cheapest first.
 
-    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked:
-    the rows stay in the order in which they were named.
+    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked: the
+    rows stay in the order that they were named.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def compare(
     systems : names, policies, or a mapping to them
         Names of :data:`budgetkit.pruning.policies.NAMED` or policies.
     window : int, optional
-        In tokens; the model's when left out, or a larger one where a recorded prompt disproves it.
+        In tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; those of each request's model and day when left out.
+        Token prices, or the model whose prices to use; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
-        The provider's prompt cache; that of the model when left out. The reads of a session are recorded, so none is
+        The provider's prompt cache; default: the cache of the model. The reads of a session are recorded, so none is
         taken for one.
     counter : callable or str, optional
-        How texts are counted; characters divided by 4, scaled by the session's own growth, when left out.
+        How texts are counted; default: characters divided by 4, scaled by the session's own growth.
 
     Returns
     -------
@@ -96,15 +96,15 @@ def compare(
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
-        those that left, used again by what came later), first (the first request at which the rule acted), overflows
-        (requests that exceed the window), loops (compactions at two requests in a row), stops (the
-        request at which the product would stop, as it compacts again and again; 0 for none), call_overflows (calls that
-        write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
-        within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
-        it was held comes to in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far
-        that and the rule of Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude
-        Code compacted it (in tokens), unlogged_summaries, how many of its compactions have no call in the log, and
-        disproved, the model's window where a recorded prompt is larger.
+        those that left, used again by what came later), first (the first request where the rule acted), overflows
+        (requests that exceed the window), loops (compactions at two requests in a row), stops (the request where the
+        product would stop, as it compacts again and again; 0 for none), call_overflows (calls that write a summary and
+        exceed the window themselves), summary_cost (what these calls cost at most, in US dollars, within the cost) and
+        assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as it was held comes to
+        in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far that and the rule of
+        Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude Code compacted it (in
+        tokens), unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
+        window where a recorded prompt is larger.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def by_price_and_window(
 ) -> pd.DataFrame:
     """Return the cheapest rule by cached-token price and by window.
 
-    It also marks the prices at which another rule becomes the cheapest.
+    It also marks the prices where another rule becomes the cheapest.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def _request_axis(last: int) -> Spec:
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
-    """Mark requests at which a rule summarises, clears or drops."""
+    """Mark requests where a rule summarises, clears or drops."""
     traces = []
     for column, word, symbol, colour, size in _ACTS:
         here = part[part[column]]

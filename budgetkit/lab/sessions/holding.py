@@ -3,8 +3,8 @@
     cost of a message = sum over the requests that held it: what stood before the read's end at the price of reading,
                         the rest at what the request paid for all it did not read
 
-A result is paid once when it comes, and again, cheaper, at each request that holds it. What leaving something out would
-have saved is this sum; that the agent would then have acted otherwise is not in it.
+A result is paid once when it comes, and again, cheaper, at each request that holds it. Leaving something out would have
+saved this sum; it ignores that the agent might then have acted otherwise.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     session : Session
         A recorded session.
     by : {"tool", "file", "server"}
-        Results by tool; files by path, of which those are listed that were read more than once, each part of a file
-        (its pages, say) for itself; or MCP servers.
+        Results by tool; files by path, only those read more than once, each part of a file (its pages, say) by itself;
+        or MCP servers.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Sessions of coding agents where their programs keep them: found, listed, and billed once.
 
-Only whoever asks for it has a folder looked at: no import, test or application does. Files are read, never written; a
-link that leads out of the folder is not followed, and neither is a file of somebody else. A session in OpenCode's
-database has the path of the database and its own id.
+A folder is searched only on request: no import, test or application does it. Files are read, never written; a link that
+leads out of the folder is not followed, and neither is another user's file. A session in OpenCode's database has the
+path of the database and its own id.
 
 Bills are kept between runs: numbers without texts, in one file in the user's cache folder, under checksums of path,
 size and time of each file. `BUDGETKIT_CACHE` names another folder; set to an empty text it keeps nothing. A list whose
@@ -39,18 +39,18 @@ _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_BILLS = 50_000
-_PROCESS_SHARE = 10_000_000  # bytes of sessions for which a process of their own is worth its start
+_PROCESS_SHARE = 10_000_000  # bytes of sessions that make a process of their own worth its start
 
 
 @dataclass(frozen=True)
 class SessionFile:
-    """A session's file and those of its sub-agents, before they are read."""
+    """A session's file and its sub-agents' files, before they are read."""
 
     path: Path
     program: str
     size: int  # in bytes; 0 for a session in a database
     modified: int  # in nanoseconds since 1970
-    folder: str = ""  # in which it was held, where a database says so
+    folder: str = ""  # its folder, if a database names it
     agents: tuple[SessionFile, ...] = ()
 
     @property
@@ -60,13 +60,13 @@ class SessionFile:
 
     @property
     def key(self) -> str:
-        """A checksum that changes with the file and with those of the sub-agents."""
+        """A checksum that changes with the file and the sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The last name of the folder in which it was held, from the head of the file; "" where it names none."""
+        """The last name of the session's folder, from the head of the file; "" if it names none."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -91,8 +91,8 @@ def sessions(
     Parameters
     ----------
     folder : path, optional
-        A folder that holds sessions; when left out the usual places of Claude Code, Codex, OpenCode, Cline, Copilot
-        and others in the user's home are read, as data/session_places.csv lists them.
+        A folder that holds sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and
+        others in the user's home, as data/session_places.csv lists them.
     newest : int, default 200
         How many are listed at most.
     billed : bool, default False
@@ -259,7 +259,7 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums of :data:`BILLED`, with those of sub-agents; None for each that is not known.
+        The sums of :data:`BILLED`, sub-agents included; None for each that is not known.
 
     Examples
     --------

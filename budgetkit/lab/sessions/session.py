@@ -2,9 +2,9 @@
 
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
-What the log holds is counted, and scaled by how much the provider's prompts grew for what was added. What it does not
-hold, instructions and tools, is learned from the first request and checked on all others: where that is wrong, the
-difference, with its sign, says by how much.
+The contents of the log are counted, and scaled by how much the provider's prompts grew for each addition. Instructions
+and tools, which the log does not hold, are learned from the first request and checked on all others: if that is wrong,
+the difference, with its sign, says by how much.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DIFFERENCE = "what the count missed"
 RESULTS_ROW = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
 NOT_LOGGED = "not in the log"
-# A compaction of which nothing more is known.
+# A compaction without further facts.
 _COMPACTION: Data = {
     "message_index": 0,
     "before": 0,
@@ -77,10 +77,10 @@ class Session:
     trace : Trace, str or Path
         A conversation with usage, or what holds one, as sessions of coding agents hold it.
     counter : callable or str, optional
-        How texts are counted, or the name of a counter; characters divided by 4 when left out, which the session's own
-        growth then scales.
+        How texts are counted, or a counter's name; default: characters divided by 4, scaled by the session's own
+        growth.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; those of each request's own model when left out.
+        Token prices, or the model whose prices to use; default: the prices of each request's own model.
 
     Raises
     ------
@@ -376,7 +376,7 @@ class Session:
         Parameters
         ----------
         request : int, optional
-            Which one, from 1; the largest when left out.
+            Its number, from 1; default: the largest request.
 
         Returns
         -------
@@ -501,7 +501,7 @@ class Session:
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
-        """Return the prices of each request, with writes that live an hour or not; as its own did when left out."""
+        """Return the prices of each request, with or without writes that live an hour; default: as its own did."""
         of_hour = ints(self.usage["cache_write_1h_tokens"].fillna(0)) > 0
         if hour is not None:
             of_hour[:] = hour

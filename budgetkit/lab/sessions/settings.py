@@ -43,7 +43,7 @@ from budgetkit.pruning import policy_of
 from budgetkit.pruning.policies import System, Trigger
 from budgetkit.trace import ints
 
-#: Sizes at which a session might be compacted, in tokens.
+#: Sizes where a session might be compacted, in tokens.
 THRESHOLDS = (
     50_000,
     75_000,
@@ -98,20 +98,20 @@ def what_if(
     Parameters
     ----------
     session : Session or iterable of Session
-        A recorded session; of several the sums are shown, and a value is chosen on the older half of them and tried on
+        One or more recorded sessions. For several, sums are shown, and a value is chosen on the older half and tried on
         the newer half. Sessions without a known price, or whose replay is more than 5 % off the bill, are left out.
     threshold : int or sequence of int, optional
-        Sizes of a prompt above which it is compacted, in tokens.
+        Sizes of a prompt, in tokens; a larger prompt is compacted.
     keep : int or sequence of int, optional
         The newest tokens that stay beside the summary.
     cache_life : {"5m", "1h"} or a sequence of them, optional
-        How long what was written to the prompt cache lives, where the provider sells both.
+        How long a cached prompt lives, if the provider sells both lifetimes.
     model : str or sequence of str, optional
         Other models: at their prices of today, with the tokens of their tokenizers.
     rule : str, optional
-        The system whose compaction is replayed; that of the session's own program when left out.
+        The system whose compaction is replayed; default: the system of the session's own program.
     window : int, optional
-        In tokens; the session's own when left out.
+        In tokens; default: the session's own.
 
     Returns
     -------
@@ -119,12 +119,12 @@ def what_if(
         One row per value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
-        window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range
-        meets that of the cheapest value; values at which prompts exceed the window, or the program stops, are left
-        out). `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known),
-        billed (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions
-        and left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low
-        and saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
+        window), stops (the request where the program would stop compacting; 0 for none) and flat (whether its range
+        meets the cheapest value's; values that let prompts exceed the window, or the program stop, are left out).
+        `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known), billed
+        (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions and
+        left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
+        saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
         their replays; negative where the value costs more).
 
     Raises
@@ -188,9 +188,9 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range meets that of the cheapest one.
+    """Flag the values whose range meets the cheapest value's.
 
-    Those at which a prompt exceeds the window, or the program would stop, are left out where there are others.
+    Values that let a prompt exceed the window, or the program stop, are left out if there are others.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)

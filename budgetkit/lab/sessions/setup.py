@@ -1,8 +1,8 @@
 """ReplaySetup: a conversation as every rule sees it, with what a recorded session says of its requests.
 
-Of a recorded session the requests, their models and answers, the sizes of messages and the misses that no rule causes
-are those of the record; what a rule breaks comes on top. The session as it was held is replayed, too, which says how
-far such a replay is from the bill.
+For a recorded session, the requests, their models and answers, the sizes of messages and the misses that no rule causes
+come from the record; the misses that a rule causes are added. The session as it was held is replayed, too, which says
+how far such a replay is from the bill.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
 
 #: The text that stands for instructions and tools that the log does not hold.
 UNLOGGED = "(instructions and tools that the log does not hold)"
-#: A window in which no rule ever acts.
+#: A window where no rule ever acts.
 UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
 EXTENDED_WINDOW = 1_000_000
@@ -73,9 +73,9 @@ class Record:
     """The recorded facts about a session's requests, whatever the rule.
 
     `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
-    those of each request, `answered` its output, `read_as_held` what it read at most where it missed, and `most_read`
-    the same where no rule causes the miss; `after_compaction` is what is read at most after one. `beside` is what
-    requests beside the line cost, in US dollars, such as those on branches that were left.
+    the prices of each request, `answered` its output, `read_as_held` the most it read if it missed, and `most_read` the
+    same if no rule causes the miss; `after_compaction` is the most read after a compaction. `beside` is what requests
+    beside the line cost, in US dollars, such as those on branches that were left.
     """
 
     trace: Trace
@@ -286,7 +286,7 @@ def replay_setup(
     source : Trace or Session
         A conversation.
     window, price, cache, count
-        The window, prices, cache and counter of :func:`compare`; those of the session when None.
+        The window, prices, cache and counter of :func:`compare`; default: the session's own.
 
     Returns
     -------
@@ -431,7 +431,7 @@ def with_compaction(system: System, **changes: Any) -> System:
 
 
 def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
-    """Return the window that the program's rules go by, and the known one if a recorded prompt exceeds it, else 0.
+    """Return the window of the program's rules, and the known window if a recorded prompt exceeds it, otherwise 0.
 
     It is known from the log (Codex shows a share of the window that its rules go by) or from the model. Where a prompt
     exceeds it, the session was held in an extended one. A session that was compacted although it never came near a
@@ -511,7 +511,7 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def _stop(most: int, compacts: Ints) -> int:
-    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
+    """Return the request, from 1, where a product gives up after repeated compactions; 0 for none."""
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):
         in_a_row = in_a_row + 1 if request - last <= most else 0

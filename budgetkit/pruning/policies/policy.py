@@ -1,9 +1,9 @@
 """Inputs and outputs of a pruning policy; all sizes are in tokens.
 
-A policy never changes the history itself. It is told how large the history is and how large it may be. It answers
-with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries
-the cuts out, and does three things for every policy: a tool call and its results leave together, the policy's floor
-is kept, and if the history is still over its limit after the cuts, the oldest messages leave until it fits.
+A policy never changes the history itself. It receives the history's size and limit. It answers with cuts: each names a
+size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries the cuts out, and does three
+things for every policy: a tool call and its results leave together, the policy's floor is kept, and if the history is
+still over its limit after the cuts, the oldest messages leave until it fits.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PruningContext(NamedTuple):
     messages : int
         How many messages the history holds.
     pause : float
-        Seconds since the last request; 0 where nobody knows.
+        Seconds since the last request; 0 if unknown.
 
     Examples
     --------
@@ -176,16 +176,16 @@ class SummaryCall:
     Parameters
     ----------
     prefix : {"own", "shared"}
-        A prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end, most of
-        which is read from the cache.
+        Either a prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end,
+        read mostly from the cache.
     calls : int, default 1
         How many calls one summary takes; a second one reads the prompt of the first from the cache.
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
-        The most that is sent of what is summarised, in tokens.
+        Most tokens of the summarised messages that are sent.
     cache_write : bool, default False
-        Whether a prompt of its own is written to the cache, where nobody reads it again.
+        Whether a prompt of its own is written to the cache, although it is never read again.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class Cut(NamedTuple):
     Parameters
     ----------
     down_to : int
-        Size at which cutting stops, in tokens.
+        Size where cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
         Who goes first: the oldest, the least important, or the oldest tool results, in whose place a
         placeholder is left.
@@ -253,7 +253,7 @@ class Cut(NamedTuple):
     rounds : SummaryRule, optional
         Dropped messages are summarised.
     placeholder : int, default 0
-        Size of what is left of a tool result, in tokens.
+        Size of a tool result's remainder, in tokens.
     intact : int, default 0
         How many of the newest tool results are left alone.
     calls_intact : bool, default False
@@ -317,7 +317,7 @@ class Policy:
         Parameters
         ----------
         room : PruningContext
-            How things stand.
+            State of the history before the request.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class Policy:
         Parameters
         ----------
         room : PruningContext
-            How things stand.
+            State of the history before the request.
 
         Returns
         -------

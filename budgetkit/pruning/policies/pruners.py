@@ -2,9 +2,9 @@
 
 Some cut only the overflow, others more at once.
 
-To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
-before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
-So fewer and larger cuts leave more in the cache.
+To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request before
+it, and the provider reads that part from its cache. After a cut, everything behind the cut is read again. So fewer and
+larger cuts leave more in the cache.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OldestFirst(Policy):
     1000
     """
 
-    # It asks for no cuts of its own: `last_resort`, with which every policy ends, is this policy.
+    # It asks for no cuts of its own: `last_resort`, the end of every policy, is this policy.
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +125,7 @@ class TriggerTarget(Policy):
     target : int or Share, default 0.7
         Cutting stops at it.
     of : {"limit", "usable", "window"}
-        The base: the history's limit, or the usable or whole window, in which the other sections count too.
+        The base: the history's limit, or the usable or whole window, which the other sections share.
     whole_turns : bool, default False
         Earlier turns go whole, and then steps of the turn that is being answered: its question and newest step stay.
     unit, floor
@@ -209,7 +209,7 @@ class Importance(Policy):
     Parameters
     ----------
     rank : callable, optional
-        From a message to its importance; higher survives. Left out, all are equal.
+        Function from a message to its importance; the most important are kept longest. Default: all are equal.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -239,7 +239,7 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
+        Each sees the history that the one before left. Their units and floors are ignored for the chain's own.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -257,7 +257,7 @@ class Chain(Policy):
 
     @cached_property
     def stages(self) -> tuple[Policy, ...]:
-        """The policies in order, those of chains within it among them."""
+        """The policies in order, including those of nested chains."""
         return tuple(stage for policy in self.policies for stage in policy.stages)
 
     def last_resort(self, room: PruningContext) -> Cut:
@@ -305,7 +305,7 @@ class Trigger:
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
         The compared number: the prompt with so many tokens, with a share of the window, with the window less so many
-        tokens, the number of messages, the pause before the request; or nothing at all. A pause that nobody knows is
+        tokens, the number of messages, the pause before the request; or nothing at all. An unknown pause counts as
         none, so that in a running conversation a rule that waits for one does not act.
     value : float
         In tokens, messages or seconds, or a share from 0 to 1.
@@ -327,7 +327,7 @@ class Trigger:
         check_choice("kind of the trigger", self.kind, get_args(TriggerKind))
 
     def mark(self, window: int) -> int:
-        """Return the size at which it is reached, in tokens; of messages or seconds their number."""
+        """Return the size that reaches it, in tokens, or in messages or seconds."""
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:
@@ -531,8 +531,8 @@ class DropToolResults(Policy):
     of : {"limit", "usable", "window"}
         The base.
     target : int or Share, optional
-        Replacing stops at it; at the trigger when left out, so that every request replaces a little and the prompt
-        cache is lost each time. 0 replaces all but those left alone, and is rarely needed again.
+        Replacing stops at it; default: the trigger, so that every request replaces a little and the prompt cache is
+        lost each time. 0 replaces all but those left alone, and is rarely needed again.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 

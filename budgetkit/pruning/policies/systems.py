@@ -1,7 +1,7 @@
 """Systems and policies by name: how an agent keeps its sessions inside the window, each a row of data/systems.toml.
 
 Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
-parts of :mod:`budgetkit.pruning.policies.pruners`. What nobody publishes is named under `assumed`.
+parts of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are named under `assumed`.
 
 Two systems have numbers of their own and are functions, too. Without arguments each returns the row of its name, so
 that ``system("octopus")`` and the name "octopus" are one policy.
@@ -35,7 +35,7 @@ from budgetkit.pruning.policies.pruners import (
 
 @dataclass(frozen=True, repr=False)
 class System(Chain):
-    """The rules of one system, in the order in which they act.
+    """The rules of one system, in the order that they act.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     name : str
         A name of :data:`SYSTEMS`.
     summary_tokens : int, optional
-        How long each summary is; the middle of its range when left out.
+        How long each summary is; default: the middle of its range.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
 
 
-#: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.
+#: Every named policy: this kit's at usual numbers, and the rows of systems.toml.
 NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
     lambda: {
         "oldest first": OldestFirst,

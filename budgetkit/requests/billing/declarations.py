@@ -3,9 +3,9 @@
 Three ways to count them:
 
 declaration
-    OpenAI's snapshots of 2023 are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and
-    4 more where no system message is there to carry it: 8 of 9 recorded requests of gpt-4-0613 with tools come out
-    exactly. What later models are shown is in :mod:`budgetkit.requests.billing.openai`.
+    OpenAI's snapshots of 2023 are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and 4
+    more where no system message is there to carry it: 8 of 9 recorded requests of gpt-4-0613 with tools come out
+    exactly. :mod:`budgetkit.requests.billing.openai` has the text that later models are shown.
 constants
     OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`).
 json
@@ -244,7 +244,7 @@ class Rules(Protocol):
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     """List the thinking of a message that is billed again as text.
 
-    The form in which a message came says whether it is in what is sent, else the shape of its request.
+    The message's own format says whether its thinking is sent; without one, the shape of the request does.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -306,7 +306,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[
     for tool in tools:
         parameters = inlined(parameters_of(tool))
         texts = [*_texts_apart(parameters, False)]
-        # Choices between whole sets of parameters are in no form; those of a property are.
+        # Choices between whole sets of parameters are in no form; choices of a property are.
         for key in _CHOICES & parameters.keys():
             texts += _texts_apart(parameters[key], True)
         lines = (text.strip().partition("\n")[0].strip() for text in texts)

@@ -206,7 +206,7 @@ def _turns(request: ProviderRequest) -> set[int]:
 
 
 def schemas_of(schema: object) -> list[Schema]:
-    """List a schema and those of all its properties."""
+    """List a schema and the schemas of all its properties."""
     schemas: list[Schema] = []
     waiting = [schema]
     while waiting:

@@ -12,8 +12,8 @@ template
     A chat template: a constant for each message by its role, and tools as the template writes them:
     `_template_charges`, tools `_template_tools`.
 
-What a form has no rule for (answer schemas of chat templates, tools of some) costs what the estimate of the model's
-family says, counted with the better vocabulary.
+Parts without a rule in a form (answer schemas of chat templates, tools of some) cost as much as the estimate of the
+model's family says, counted with the better vocabulary.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None where nobody has derived one.
+    """Return the frame of a model, or None if it has not been derived.
 
     >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
     ['claude-4.5', 'gemini-2.5', None]
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of the prompt that a host adds and nobody can count; nothing for most.
+    """Return the name of a host's uncountable prompt; nothing for most.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')

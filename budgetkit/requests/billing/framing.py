@@ -147,14 +147,14 @@ class Framing:
         return self.priming + self.without_system
 
     def message(self, message: AnyMessage, counter: Count) -> int:
-        """Count one message.
+        """Count the tokens of one message.
 
         Parameters
         ----------
         message : Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Framing:
             In OpenAI's chat format. A provider that merges several tool calls and their results into one text
             counts them so where all of them are among these.
         counter : callable or str
-            From text to tokens, or the name of a counter. Its method ``many`` is used where it has one.
+            Function from text to tokens, or a counter's name. Its method ``many`` is used where it has one.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Framing:
         messages : iterable of Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Framing:
         messages : sequence of Message or Mapping
             In OpenAI's chat format.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         tools : optional
             Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`.
 
@@ -251,10 +251,10 @@ class Framing:
         tools : any form
             OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.reading.tools`.
         counter : callable or str
-            From text to tokens, or the name of a counter.
+            Function from text to tokens, or a counter's name.
         messages : sequence of Message or Mapping, optional
-            The request's messages: some providers let the tools follow the first system text. A system message
-            that ends with a full stop when left out.
+            The request's messages: some providers let the tools follow the first system text. Default: a system message
+            that ends with a full stop.
 
         Returns
         -------
@@ -380,7 +380,7 @@ class OpenAIRules:
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
-    """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
+    """Return a model's rules: OpenAI's, another maker's with a shipped vocabulary, or an estimate's.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
@@ -478,7 +478,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     Returns
     -------
     Framing
-        That of the model whose counter it is; OpenAI's where the counter is of no known model.
+        The framing of the counter's model; OpenAI's if the counter belongs to no known model.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Token cost of an image by its size in pixels.
 
-The rules are those of ``data/images.toml``.
+The rules are in ``data/images.toml``.
 
     tiles      base + tile * ceil(w / 512) * ceil(h / 512)    OpenAI's, after fitting into 2048 x 2048 and a short
                                                               side of 768
@@ -79,7 +79,7 @@ def patch_tokens(
     multiplier : float
         Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
     longest : int
-        Longest side, in pixels, to which a larger image is shrunk first; 0 never shrinks.
+        Longest side, in pixels; a larger image is first shrunk to it. 0 never shrinks.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def square_tokens(
     cap : int
         Most tokens; a larger image is shrunk until it has no more. 0 never shrinks.
     longest : int
-        Longest side, in pixels, to which a larger image is shrunk; 0 never shrinks.
+        Longest side, in pixels; a larger image is shrunk to it. 0 never shrinks.
     row : int
         Tokens at the end of each row.
 
@@ -341,8 +341,8 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 def _pages(data: bytes) -> int:
     """Return how many pages a PDF has; 0 where it does not say so in the open.
 
-    The count of its tree of pages goes before the pages seen: those of an earlier version stay in the file, and others
-    may be compressed.
+    The count in its page tree takes precedence over the pages seen: pages of an earlier version stay in the file, and
+    others may be compressed.
     """
     trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
     counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]

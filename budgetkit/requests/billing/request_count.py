@@ -101,7 +101,7 @@ def combination(request: ProviderRequest, rules: str) -> str:
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return the evidence for a request's combination.
 
-    Where few calls are recorded, the interval is that of a coarser combination.
+    If few calls are recorded, the interval of a coarser combination is used.
     """
     return find_evidence(coarser_names(request, rules), _rows())
 
@@ -109,7 +109,7 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the first name's evidence from a table.
 
-    Its interval is that of the first name with enough calls. Where none has, it is the range of the coarsest of its
+    The interval is taken from the first name with enough calls. If none has, it is the range of the coarsest of its
     kind times 1 + 2 / projects, and no less than as much of 10 %: the next project differs from the few that were seen.
     """
     matches = [rows[name] for name in names if name in rows]
@@ -174,7 +174,7 @@ def _kind(request: ProviderRequest) -> str:
 
 
 def _part_names(request: ProviderRequest) -> Iterator[str]:
-    """Name all that a request holds beside plain messages."""
+    """Name a request's contents other than plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
         yield "tools with unions" if _UNION.search(schemas) else "tools"
@@ -365,11 +365,11 @@ def count_request(
         The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
         Bedrock Converse.
     model : str or Model, optional
-        The model that answers; the one that the request names when left out. Where neither names one, the shape's
-        most common is assumed, and ``counted_by`` says so.
+        The model that answers; default: the one that the request names. Where neither names one, the shape's most
+        common is assumed, and ``counted_by`` says so.
     host : str, optional
-        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; what
-        the model's name says when left out, as ``"vertex_ai/gemini-2.5-pro"`` does.
+        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; default:
+        taken from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------

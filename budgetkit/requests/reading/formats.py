@@ -314,8 +314,8 @@ def usage_of(
 ) -> Data | None:
     """Read one usage record of any provider; None where it counts no input.
 
-    A tier, speed or region that the usage does not name is read from the record around it: what the answer says of
-    itself, else what was asked for.
+    A tier, speed or region that the usage does not name is read from the record around it: the answer's own, otherwise
+    the one asked for.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903

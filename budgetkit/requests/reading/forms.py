@@ -6,17 +6,17 @@
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
-What is none of these is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries
-its origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
+Anything else is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries its
+origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
 
     {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
                 "places": [0], "part": 0, "parts": 2}}
 
-A record whose tool results become messages of their own is cut into one record for each; `places` are those of its
-blocks in the whole. Where a record became several messages that cannot be cut apart, as those of an answer with the
-results of the provider's own tools, the first has the record and the others only say that they are parts of it. A
-message that is cut inside is marked as rewritten.
+A record whose tool results become messages of their own is cut into one record for each; `places` are the places of its
+blocks in the whole. Where a record became several messages that cannot be cut apart, such as an answer with the results
+of the provider's own tools, the first has the record and the others only say that they are parts of it. A message that
+is cut inside is marked as rewritten.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
 
 
 def blocks_field(form: str) -> str:
-    """Return the field in which the messages of a form have their blocks."""
+    """Return the field that holds the blocks of a format's messages."""
     return "parts" if form == "gemini" else "content"
 
 
@@ -187,7 +187,7 @@ def is_bytes(value: Raw) -> bool:
 
 
 def form_of_all(forms: Collection[str]) -> str:
-    """Return the format for sending: that of the messages, or chat.
+    """Return the format for sending: the messages' own, or chat.
 
     It is chat where they came in none or in several.
 
@@ -220,7 +220,7 @@ def origin_of(raw: Raw) -> Raw | None:
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:
-    """Return the forms of providers in which messages came.
+    """Return the providers' formats that messages came in.
 
     >>> forms_of([{"role": "user", "content": "Hello"}])
     set()

@@ -1,8 +1,8 @@
 """Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
 
-A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
-it answers stand in the table of formats, one row per spelling; text and pictures are found by their fields. What has
-none of these keeps its kind, so that `Message.uncounted` can name it.
+A part is identified by its type or, if providers write none, by the field that is its kind. Tool calls and results are
+found by the table of formats, one row per spelling; text and pictures are found by their fields. A part with none of
+these keeps its kind, so that `Message.uncounted` can name it.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
 
     An orphan is a result that answers no call.
 
-    A result that answers nothing here, as where a server keeps what came before, becomes a function's message; a
-    strict reader leaves it, to be refused. What is read in several goes takes the pairing of those before.
+    A result that answers nothing here, because a server keeps the earlier messages, becomes a function's message; a
+    strict reader leaves it, to be refused. Messages read in several calls take the pairing of the calls before.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -108,7 +108,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
 
 
 def call_order(messages: Sequence[Any]) -> list[int]:
-    """Return the order of messages in which each tool result stands behind its call.
+    """Return the order of messages with each tool result behind its call.
 
     >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
     [1, 0]
@@ -145,7 +145,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
+    """Tell whether a result answers a call; without an id it takes the oldest waiting call's."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")

@@ -6,9 +6,9 @@
     Gemini               contents, systemInstruction, functionDeclarations
     Bedrock Converse     messages of blocks without a type, toolConfig
 
-Messages become those of OpenAI's chat format by the functions that read files
-(:mod:`budgetkit.requests.reading.records`), so that a request is counted and loaded as the same messages. What
-nobody can count is named and never left out in silence.
+The functions that read files (:mod:`budgetkit.requests.reading.records`) convert messages to OpenAI's chat format, so
+that a request is counted and loaded as the same messages. Content that nobody can count is named, never left out
+silently.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TOOLS = {
     "chat": ("tools", "functions"),
     "converse": ("toolConfig", "additionalModelRequestFields.tools"),
 }
-# Fields by which a provider takes up what it has kept itself.
+# Fields that refer to content the provider has kept itself.
 _SERVER_STATE = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),
@@ -223,8 +223,8 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 
     Only the provider can read it.
 
-    `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
-    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
+    `records` are as the shape has them, `messages` the same in OpenAI's chat format. The model's rules decide what else
+    is sent with thinking, see :mod:`budgetkit.requests.billing.declarations`.
     """
     signs: list[str] = []
     thinks = False

@@ -9,7 +9,7 @@
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
 They come as a list, as a body that holds it under ``tools`` or ``toolConfig``, or as an MCP server's answer to
-``tools/list``, with or without the JSON-RPC envelope around it. Whoever counts tools reads them here, so that a bill, a
+``tools/list``, with or without the JSON-RPC envelope around it. All counts of tools read them here, so that a bill, a
 plan and a gate never disagree about how many there are. A tool that the provider runs itself, such as a web search, has
 no schema that could be counted: it is named.
 """
@@ -41,7 +41,7 @@ _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
 _MOST_REFERENCES = 1_000  # definitions that refer to each other can double at every step
 _DEEPEST_SCHEMA = 100
-# Fields by which something without a name is still known to be meant as a function.
+# Fields that mark something without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
 _EXPECTED = "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
 
@@ -53,14 +53,14 @@ class Toolset:
     Parameters
     ----------
     listed : tuple of Mapping
-        All of them in order, as a request can carry them: those of Gemini, Converse and MCP out of their wrapping.
+        All of them in order, as a request can carry them: Gemini's, Converse's and MCP's without their wrapping.
     functions : tuple of Mapping
         Those among them whose schema the model is shown, which is what counts.
     uncounted : tuple of str
-        A name for each thing that nobody can count.
+        A name for each uncountable part.
     entries : tuple of Mapping
-        All of them as a request to their own provider has them: those of Gemini and Converse in their wrapping, those
-        of an MCP server as OpenAI's functions.
+        All of them as a request to their own provider has them: Gemini's and Converse's in their wrapping, an MCP
+        server's as OpenAI's functions.
 
     Examples
     --------

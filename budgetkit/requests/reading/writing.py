@@ -3,9 +3,9 @@
 Messages that came in that format go out unchanged.
 
 A message that carries its origin (:mod:`budgetkit.requests.reading.forms`) and was not cut inside is what came in,
-equal field by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was
-cut inside is what came in with another text. One that says nothing is left out where the provider would refuse it.
-What was never in that form, such as a summary, a passage or a question given as a text, is written in it.
+equal field by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was cut
+inside is what came in with another text. One that says nothing is left out where the provider would refuse it. Content
+that was never in that form, such as a summary, a passage or a question given as a text, is written in it.
 
     form         system text                   alternation
     responses    among the items               none is asked for
@@ -224,7 +224,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Return a record with the message's text, and all else unchanged.
 
-    The text may be that of a result in it.
+    The text may belong to a result in it.
     """
     text = Message(raw).text
     if form == "responses":

@@ -40,7 +40,7 @@ _ITEMS = Format(name="", label="", items=True)
 _PARENT = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
 # In seconds; copied records follow one another faster, and no request is answered as fast.
 _PAUSE = 1.0
-_NEAR = 20  # messages in which the answer of a request is looked for
+_NEAR = 20  # messages searched for the answer of a request
 
 
 def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:

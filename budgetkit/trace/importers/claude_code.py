@@ -1,9 +1,9 @@
 """Claude Code's sessions, and pi's, which are written alike: one record a line, each naming the record before it.
 
 Claude Code writes an answer in several lines, one for each block, with the results of its calls between them; they are
-one answer of one request, named by the ids of message and request. What its sub-agents said stands in side chains or in
-records of progress, and is a conversation of its own. After a rewind the branch that was left stays in the file: its
-messages are in no later request, but its requests were paid for, so their usage stays in the list.
+one answer of one request, named by the ids of message and request. Messages of its sub-agents stand in side chains or
+in records of progress, and are conversations of their own. After a rewind the branch that was left stays in the file:
+its messages are in no later request, but its requests were paid for, so their usage stays in the list.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Entry:
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
+    """Read the main conversation, then each sub-agent's, each with the line it starts on."""
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
@@ -293,7 +293,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 def _answer_id(record: Raw) -> Hashable | None:
     """Return the ids that identify an answer across several records.
 
-    They are those of message and request.
+    They are the message's id and the request's id.
     """
     if value_at(record, "message.role") != "assistant":
         return None

@@ -102,7 +102,7 @@ def _replayed(lines: Iterable[Any]) -> Data:
 
 
 def _child(parent: Any, step: Any) -> Any:
-    """Return what a value holds under a key; None where it holds nothing."""
+    """Return the value under a key; None if there is none."""
     if not _has_place(parent, step):
         return None
     return parent.get(step) if isinstance(parent, dict) else parent[step]

@@ -1,7 +1,7 @@
 """Documents: a body, an export or a log in any format of the table, as conversations in OpenAI's chat format.
 
-What a format does not need stays beside the messages under its own name; a message that was made here carries what it
-was made of under ``native``. What could not be taken over is said under ``warnings``.
+Fields that a format does not need stay beside the messages under their own names; a message made here carries its
+source under ``native``. Content that could not be converted is named under ``warnings``.
 """
 
 from __future__ import annotations

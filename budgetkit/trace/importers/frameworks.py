@@ -313,7 +313,7 @@ def assembled(answer: Any) -> Any:
     if not any(value_at(event, names["mark"]) is not None for event in events):
         return answer
 
-    # Join the pieces of each text, thought and call, in the order in which they began.
+    # Join the pieces of each text, thought and call, in the order that they began.
     blocks: dict[tuple[str, str], Data] = {}
     for event in events:
         calls = value_at(event, names["calls"])

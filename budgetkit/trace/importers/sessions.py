@@ -1,11 +1,11 @@
 """Recognise sessions of coding agents, a record a line: Claude Code's, pi's and Codex's.
 
-Each program adds kinds of records from version to version. So a reader here takes what it knows: a record that holds no
-message is left out, one of a kind that nobody knows is counted in a note, and a line that is no JSON, as two programs
-that write at once leave it, is left out and named. None of these refuses the file.
+Each program adds kinds of records from version to version. So a reader here takes the records it knows: a record
+without a message is left out, a record of unknown kind is counted in a note, and a line that is not JSON, as two
+programs that write at once leave it, is left out and named. None of these refuses the file.
 
-A compaction takes what was said before out of all later requests, but for what it keeps, and puts a summary there. It
-stays where it stands: ``compactions`` lists the index of the summary and that of the first message kept.
+A compaction takes earlier messages out of all later requests, except those it keeps, and puts a summary there. It stays
+where it stands: ``compactions`` lists the index of the summary and the index of the first message kept.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
 
 
 def session_conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Yield the main conversation and those of sub-agents, with their first lines."""
+    """Yield the main conversation and the sub-agents' conversations, with their first lines."""
     lines: list[Numbered] = []
     broken = []
     dropped = format_table("marks")["dropped"]

@@ -65,8 +65,8 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     Returns
     -------
     Corpus
-        A document a text. What is not known of one is its class "text", its language "text" and no source, so that
-        each counts as a source of its own.
+        One document per text. An unknown class or language is "text"; a document of unknown source counts as a source
+        of its own.
 
     Raises
     ------

@@ -120,7 +120,7 @@ class Corpus:
         Parameters
         ----------
         keep : callable
-            From a document to whether it stays.
+            Function from a document to whether it is kept.
 
         Returns
         -------

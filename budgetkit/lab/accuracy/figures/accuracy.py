@@ -148,7 +148,7 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 
 
 def _say_by_class(table: pd.DataFrame) -> str:
-    """Say for each counter in which class its median error is largest."""
+    """Name for each counter the class with its largest median error."""
     by = ["counter", str(table.columns[1])]
     medians = table.groupby(by, sort=False)["error"].median().reset_index()
     places = medians["error"].abs().groupby(medians["counter"], sort=False).idxmax()

@@ -2,7 +2,7 @@
 
     error = estimate / exact - 1
 
-What is counted too few overflows a window, what is counted too many wastes it; each has its colour.
+Undercounts overflow a window, overcounts waste it; each has its colour.
 """
 
 from __future__ import annotations

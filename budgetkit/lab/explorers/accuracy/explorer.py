@@ -93,7 +93,7 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Set the mix of texts in a window.
 
-    None stands for texts of one kind, "mixed" for those of all.
+    None stands for texts of one kind, "mixed" for texts of all kinds.
     """
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
@@ -157,10 +157,10 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
         folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
-        The counter that is right; where it is left out, the best that is known for the model, exact or not.
+        The counter that is right; default: the best one known for the model, exact or not.
     kind : sequence of str, optional
         Class and language of the texts at hand, such as ("prose", "German"): what is looked at, and what the buffer is
-        for. Left out, the kind of more than half of them; () for all kinds, of which the one that needs most decides.
+        for. Default: the kind of more than half of them; () for all kinds, where the kind that needs the most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"

@@ -55,7 +55,7 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Return the words for how sure a buffer is; of one document nobody can say."""
+    """Return the words for a buffer's certainty; for one document it is unknown."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"

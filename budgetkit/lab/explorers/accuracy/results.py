@@ -52,7 +52,7 @@ class AccuracySettings:
     document: int | None = None
     budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
 
-    #: The shelf of the library on which stands what is shown.
+    #: The shelf of the library that holds the contents shown.
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
@@ -126,7 +126,7 @@ def kind_name(kind: tuple[str, ...]) -> str:
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
     """Return the kind of more than half of the documents; () where no kind is, and all stand side by side.
 
-    Texts of a single kind need no name. Nor do those of an unknown language, such as the messages of a conversation.
+    Texts of a single kind need no name. Nor do texts of an unknown language, such as the messages of a conversation.
 
     Examples
     --------
@@ -273,7 +273,7 @@ class AccuracyResults:
     texts: CountedTexts
     all_errors: pd.DataFrame
     errors: pd.DataFrame
-    #: What the buffer is learned from: all kinds, of which the one at hand is told apart.
+    #: Documents that the buffer is learned from: all kinds, with the one at hand told apart.
     buffer_errors: pd.DataFrame
     #: Class and language of the texts at hand; () where these are all of the classes chosen.
     kind: tuple[str, ...]
@@ -382,7 +382,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
-    """Say which documents are looked at: those of the kind at hand, or of the classes chosen."""
+    """Name the documents in use: the kind at hand, or the classes chosen."""
     is_chosen = _of_length(every, settings)
     if kind:
         of_class, language = kind

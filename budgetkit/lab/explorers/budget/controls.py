@@ -38,9 +38,9 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model; keep the lines, and the window if possible or unless its whole window is asked for.
+    """Choose another model; keep the lines, and the window unless its whole window is asked for.
 
-    A model that lacks the window gets its own longest one.
+    If a model does not have that window, its longest window is used.
     """
     model = typed_model(name)
     settings = stage.settings.with_model(name.strip(), model)
@@ -161,7 +161,7 @@ def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
 
 
 def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings:
-    """Return the settings in which a section asks for a typed number of tokens."""
+    """Return the settings with a typed demand for a section."""
     return replace(
         stage.settings,
         demand={

@@ -205,10 +205,10 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
         ask for sizes that are typed in.
     model : str, optional
-        The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
-        that says so, else `DEFAULT_MODEL`.
+        The model; its window holds for a preset. Default: the model that the conversation was held with, if it is named
+        there, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; the model's own where it is left out.
+        The counter, by name or as an object; default: the model's own.
     window : int, optional
         Another window than the model's, in tokens.
 

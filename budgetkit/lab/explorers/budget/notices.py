@@ -20,7 +20,7 @@ from budgetkit.trace import Trace, shipped_traces
 
 
 def status(stage: BudgetStage) -> Data:
-    """Return whether everything fits and, where it does not, how to mend it."""
+    """Return whether everything fits and, if not, how to fix it."""
     results = stage.results
     plan = results.plan
     budget = plan.budget
@@ -118,7 +118,7 @@ def for_the_hand(warning: str) -> str:
 
 
 def silent(trace: Trace) -> Data:
-    """Return the status of a conversation in which nothing can be counted.
+    """Return the status of a conversation without anything to count.
 
     Whether it fits is not known.
     """

@@ -162,7 +162,7 @@ class BudgetResults:
     counter: Counter
     turn: int = 0  # the chosen one, from 1
     turns: RequestBatch | None = None  # all turns of the conversation
-    first_cut: tuple[int, str] | None = None  # the turn at which something is cut, and the section
+    first_cut: tuple[int, str] | None = None  # the turn when something is cut, and the section
     pinned: Plan | None = None  # the chosen turn by the budget that was pinned
     pinned_turns: RequestBatch | None = None
     compared: TwoCounts | None = None

@@ -144,7 +144,7 @@ class BudgetSettings:
             **{n: a for n, a in moved.items() if n in names(base, moved)}
         )
 
-    #: The shelf of the library on which stands what is shown.
+    #: The shelf of the library that holds the contents shown.
     shelf: ClassVar[str] = "conversations"
 
     @property

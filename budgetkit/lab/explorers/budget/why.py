@@ -78,7 +78,7 @@ class WhyFold(Content):
         return self._offers[str(event["mend"])]
 
     def _asked(self, plan: Plan, lost: list[str]) -> str | int:
-        """Return the selected section or message, else the largest loss.
+        """Return the selected section or message, or the largest loss.
 
         A selection counts only while it is still lost.
         """
@@ -196,7 +196,7 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
-    """Give the settings that may make a change: its line moved, else the changed budget as one's own."""
+    """Return the settings that may make a change: its line moved, or the changed budget as one's own."""
     settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):

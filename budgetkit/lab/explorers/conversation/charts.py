@@ -232,7 +232,7 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
     sizes, known = results.drawn[0], len(results.trace.turns)
     drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this one"
     drawn += " and from how others of its file went on" * (results.pace is not None)
-    # What has happened already is certain: the band of the whole would hide how wide that of the growth is.
+    # The past is certain: a band of the whole would hide the width of the growth's band.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
     growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."
     sentence = "; ".join(parts).capitalize() or "No limit is reached in the turns drawn"

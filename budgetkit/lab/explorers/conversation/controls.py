@@ -87,7 +87,7 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Take the prompt cache of another name; an empty one for that of the model's provider."""
+    """Choose a prompt cache by name; empty means the model provider's cache."""
     if name == OWN:
         return replace(stage.settings, rules=stage.settings.own_cache)
     return replace(stage.settings, rules=name or None)

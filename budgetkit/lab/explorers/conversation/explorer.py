@@ -227,19 +227,19 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
         detail.
     model : str, optional
-        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
-        it is the one that the conversation was held with, where that says so, else `DEFAULT_MODEL`.
+        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
+        model that the conversation was held with, if it is named there, or `DEFAULT_MODEL`.
     window : int, optional
-        Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
-        be full, it is a smaller one in which the policies differ; the line over the key figures says so.
+        Another window than the model's, in tokens. If no model or budget is named, and the model's would never be full,
+        it is a smaller one where the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; the model's own where it is left out.
+        The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
         One request per turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
     prices : Prices, str or Model, optional
-        Token prices, or the model whose prices to use; looked up for the model when left out.
+        Token prices, or the model whose prices to use; default: looked up for the model.
 
     Raises
     ------
@@ -346,7 +346,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn at which drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
         return self.stage.results.ahead.copy()
 
     @property

@@ -42,7 +42,7 @@ def status(stage: ConversationStage) -> Data:
             "not. Type it in, in dollars for a million tokens."
         )
 
-    # Requests at which the cache has run out.
+    # Requests whose cache has expired.
     cache = results.run.cache
     if cache.lifetime is not None and cache.breakpoints != ():
         late = int((results.pauses > cache.lifetime).sum())

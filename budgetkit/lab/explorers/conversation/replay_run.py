@@ -89,7 +89,7 @@ class Replayed:
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request from which the policy has removed or cut something, from 1."""
+        """The first request with something removed or cut by the policy, from 1."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -255,7 +255,7 @@ class ReplayRun:
         return self.library.once_large(("drawn", *self._counted, turns, pace), draw)[1:]
 
     def ahead(self, drawn: Ints, money: float, pace: Pace | None) -> pd.DataFrame:
-        """Return at which turn drawn conversations pass each limit."""
+        """Return the turn when drawn conversations pass each limit."""
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             turns = drawn.shape[1] - len(self.trace.turns)
@@ -314,7 +314,7 @@ class ReplayRun:
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
     """Return a model's prices on a day, or today's.
 
-    With `hour` they are those of a cache that is kept for an hour.
+    With `hour` the prices are for a cache that is kept for an hour.
     """
     return _prices(model, on or datetime.now(UTC).date(), hour)
 

@@ -99,7 +99,7 @@ class ConversationResults:
 
     @cached_property
     def pauses(self) -> Floats:
-        """Seconds before each request; NaN where nobody knows."""
+        """Seconds before each request; NaN if unknown."""
         return pauses(self.trace.messages, self.shown.outcome.placed.requests)
 
     @cached_property

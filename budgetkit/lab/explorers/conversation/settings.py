@@ -59,7 +59,7 @@ class ConversationSettings:
     horizon: int | None = None
     money: float = 1.0
 
-    #: The shelf of the library on which stands what is shown.
+    #: The shelf of the library that holds the contents shown.
     shelf: ClassVar[str] = "conversations"
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
@@ -181,7 +181,7 @@ def _rows() -> Mapping[str, dict[str, Any]]:
     return read_rows("policies.toml", "policy") | systems
 
 
-#: What can be ticked, by name: the policies of this package, then those of systems.
+#: Choices to tick, by name: the policies of this package, then the policies of systems.
 CHOICES: Mapping[str, Choice] = Table(
     lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
 )
