@@ -210,7 +210,7 @@ def test_one_click_sets_models_side_by_side_and_two_pins_budgets(card: Notebook)
 def test_share_saves_a_receipt_and_a_picture(card: Notebook, tmp_path: Path) -> None:
     page = card.page
     names = []
-    with page.expect_download() as first:
+    with page.expect_download(lambda file: file.suggested_filename.endswith("html")) as first:
         page.on("download", lambda file: names.append(file.suggested_filename))
         page.get_by_role("button", name="Share").click()
     path = tmp_path / "sent.html"

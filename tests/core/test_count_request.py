@@ -1079,7 +1079,7 @@ def test_a_call_without_an_id_is_paired_and_the_body_stays_as_it_was(id: dict[st
     before = deepcopy(body)
     assert bk.count_request(body).tokens > 0
     assert body == before
-    assert [message.role for message in bk.Trace("mine", said).messages][-1] == "tool"
+    assert bk.load_trace({"messages": said}).messages[-1].role == "tool"
 
 
 def test_a_value_that_json_does_not_know_counts_as_its_text() -> None:

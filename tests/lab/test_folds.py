@@ -129,9 +129,10 @@ def test_each_mend_is_a_button_that_keeps_what_was_lost_and_can_be_taken_back() 
 def test_two_changes_that_begin_with_the_window_are_two_buttons() -> None:
     """Both told {"mend": "window"}, so that the first button made the second's change."""
     lines = [bk.Allocation("a", required=True), bk.Allocation("h", cap=bk.Share("0.3"))]
-    explorer = opened(BudgetExplorer(bk.Budget(100, (), lines)), "why")
+    explorer = BudgetExplorer(bk.Budget(100, (), lines))
     explorer.set(demand_a=60)
     explorer.set(demand_h=60)
+    opened(explorer, "why")
     told = [row["button"]["tells"]["mend"] for row in rows(explorer, "why") if "button" in row]
     assert len(told) == 2 == len({*told})
     windows = []
@@ -139,6 +140,7 @@ def test_two_changes_that_begin_with_the_window_are_two_buttons() -> None:
         tell(explorer, "why", mend=mend)
         windows.append(explorer.budget.window)
         explorer.undo()
+        tell(explorer, "why")
     assert windows == [200, 120]
 
 
