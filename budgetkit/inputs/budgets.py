@@ -498,7 +498,7 @@ def general_policy_of(policy: Policy | str) -> Policy:
 
     Examples
     --------
-    >>> general_policy_of("codex")
+    >>> general_policy_of("codex")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     ValueError: 'codex' is a product's rule and works only in bk.replay. Choose ...

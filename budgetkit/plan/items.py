@@ -59,8 +59,8 @@ class Item:
     >>> Item("history", -1)
     Traceback (most recent call last):
         ...
-    ValueError: Invalid tokens of an item of section 'history': -1. Use a whole number from 0 to 1,099,511,627,776, \
-as a counter returns.
+    ValueError: Invalid token count of an item in section 'history': -1. Use a whole number from 0 to \
+1,099,511,627,776, such as a counter returns.
     """
 
     section: str

@@ -33,6 +33,6 @@ def test_tokens_that_no_column_could_add_up_are_refused_before_they_are_in_one()
     assert Item("history", MOST_TOKENS).tokens == 2**40
     with pytest.raises(
         ValueError,
-        match=r"Invalid tokens .*: 1180591620717411303424\. Use .* to 1,099,511,627,776",
+        match=r"Invalid token count .*: 1180591620717411303424\. Use .* to 1,099,511,627,776",
     ):
         Item("history", 2**70)

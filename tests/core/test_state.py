@@ -140,7 +140,7 @@ def test_a_group_that_no_file_can_hold_is_named() -> None:
     for save in (state.to_json, state.to_yaml):
         with pytest.raises(
             ValueError,
-            match=r"Cannot save group of .*: frozenset\(\{1\}\) is a frozenset. Use texts",
+            match=r"Cannot save group of .*: frozenset\(\{1\}\) is a frozenset. Use strings",
         ):
             save(plan)
 

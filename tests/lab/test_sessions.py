@@ -688,7 +688,7 @@ def test_three_questions_are_answered_in_a_line_each(made_up: bk.Session) -> Non
         f"${kinds['read']:,.2f} for reading it" in why
         and "Its 3 misses of the cache cost $0.98 of $6.24." in why
     )
-    assert lost.startswith("What was lost? Its compaction took out ")
+    assert lost.startswith("What was lost? Its compaction removed ")
     assert other.startswith("What would another rule have cost? ") and "a rule modelled on" in other
 
 
