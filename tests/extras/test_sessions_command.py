@@ -438,3 +438,13 @@ def test_what_held_the_prompts_comes_as_json_too(capsys: pytest.CaptureFixture[s
     assert not [row for row in tables["file"] if "/" in row["file"]]
     assert run(["sessions", "tests/formats/cline-window.json", "--tools"]) == 0
     assert capsys.readouterr().out == "No tool results in this session.\n"
+
+
+def test_a_misspelt_setting_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was taken for a model, and its error was about counters."""
+    assert run(["sessions", "made-up-session", "--what-if", "treshold"]) == 2
+    told = capsys.readouterr().err
+    assert "Unknown setting 'treshold'. Did you mean 'threshold'?" in told
+    assert "Or name a model." in told

@@ -95,6 +95,7 @@ def run(arguments: Sequence[str]) -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)  # for programmers of other libraries
         warnings.showwarning = note
         try:
             code = program.main(list(arguments), prog_name="budgetkit", standalone_mode=False)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import many
+from budgetkit.budget.errors import unknown_name
 from budgetkit.extras.shell.sessions import dollars_text
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.comparing import compare
@@ -25,6 +26,7 @@ from budgetkit.lab.sessions.sentences import (
 )
 from budgetkit.lab.sessions.session import RESULTS_ROW, Session
 from budgetkit.lab.sessions.settings import usual_values, what_if
+from budgetkit.models import resolve
 from budgetkit.models.limits import catalogue_of, product_window
 
 _COMPACTIONS = 3  # that are told one by one
@@ -126,6 +128,9 @@ def readable(paths: list[Path]) -> list[Session]:
     return sessions
 
 
+_SETTINGS = ("threshold", "keep", "cache_life")
+
+
 def settings(
     source: Session | list[Session], setting: str, window: int | None, as_json: bool
 ) -> None:
@@ -133,9 +138,11 @@ def settings(
     name = "model"
     values: Any = [setting]
     sessions = [source] if isinstance(source, Session) else source
-    if setting in ("threshold", "keep", "cache_life"):
+    if setting in _SETTINGS:
         name = setting
         values = usual_values(sessions, setting)
+    elif not resolve(setting).is_known:
+        raise LookupError(f"{unknown_name('setting', setting, _SETTINGS)} Or name a model.")
     table = what_if(source, window=window, **{name: values})
     if as_json:
         show_json(table.to_dict("records"))
