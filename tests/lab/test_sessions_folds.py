@@ -152,7 +152,18 @@ def long_conversation(messages: int) -> Trace:
     return Trace("long", tuple(map(Message, written[:messages])))
 
 
-def test_10_000_messages_under_eight_systems_are_shown_in_under_3_seconds() -> None:
+def counting_time() -> float:
+    """Measure how fast this machine counts in a dictionary at the moment, in seconds of its processor."""
+    started = time.process_time()
+    counts: dict[int, int] = {}
+    for number in range(2_000_000):
+        counts[number % 1_000] = counts.get(number % 1_000, 0) + number
+    return time.process_time() - started
+
+
+def test_10_000_messages_under_eight_systems_are_shown_in_time() -> None:
+    """Beside a plain loop, so that a slow machine strikes both; a quiet one takes 4 s and 0.3 s."""
+    before = counting_time()
     explorer = ConversationExplorer(
         [long_conversation(10_250)], model="claude-sonnet-4-5", window=200_000
     )
@@ -164,7 +175,8 @@ def test_10_000_messages_under_eight_systems_are_shown_in_under_3_seconds() -> N
         "the page is sent what it can draw, not all requests"
     )
     assert len(figure["figure"]["spec"]["layout"]["annotations"]) == len(USUAL) + 1
-    assert taken < 8, "4 s where the machine is quiet; the bound leaves room for a busy one"
+    beside = (before + counting_time()) / 2
+    assert taken < 26 * beside, "twice what it takes where nothing else runs, as 8 s were of 4"
 
 
 def test_the_range_of_summaries_is_that_of_the_sessions_own() -> None:
