@@ -10,7 +10,7 @@
 from budgetkit.conversation.building import Built, build, build_async
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import MemoryTokens, memory_tokens
-from budgetkit.conversation.running_tally import Removal, Request
+from budgetkit.conversation.sent import Removal, Request
 from budgetkit.conversation.trimming import trim
 
 __all__ = [

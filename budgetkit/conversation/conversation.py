@@ -37,7 +37,6 @@ from budgetkit.budget.errors import unknown_name
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read_values
 from budgetkit.conversation.running_tally import (
-    Request,
     RunningTally,
     TallyRules,
     capped,
@@ -52,6 +51,7 @@ from budgetkit.conversation.saved_settings import (
     warn_of_changes,
 )
 from budgetkit.conversation.saving import restored, saved
+from budgetkit.conversation.sent import Request
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.message import ROLES, Data, Message

@@ -25,8 +25,6 @@ from zlib import crc32
 from budgetkit.budget import Budget, brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.running_tally import (
-    Removal,
-    Request,
     RunningTally,
     TallyEntry,
     capped,
@@ -37,7 +35,7 @@ from budgetkit.conversation.running_tally import (
     unchanged_on_error,
 )
 from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
+from budgetkit.conversation.sent import USER_FIRST, Removal, Request, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
 from budgetkit.plan.advice import missing_answer_notices

@@ -1,4 +1,4 @@
-"""SentRequest: a finished request, written in the form of its provider and counted as that bills it.
+"""Request and SentRequest: a finished request, in the form of its provider and counted as that bills it.
 
 A message may cost more or less beside others than alone: a change of speaker, several calls at once, two messages
 written as one. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
-from budgetkit.message import RESULT_ROLES, Message, empty_notices
+from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
+from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
 from budgetkit.requests.billing.declarations import count_charges, unruled_thinking
 from budgetkit.requests.billing.framing import OpenAIRules
@@ -28,6 +29,84 @@ _BODIES = {
     "gemini": ("contents", "systemInstruction", ()),
     "converse": ("messages", "system", ("inferenceConfig",)),
 }
+
+
+Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A message that is not sent as it came, and the reason.
+
+    Parameters
+    ----------
+    message : Mapping
+        As it stood before.
+    why : {"dropped", "summarised", "shrunk", "shortened", "unanswered"}
+        The policy dropped it, put it into a summary, or left a placeholder of a tool result; a text too large for the
+        window was cut inside; a tool call waits for its result (or a result for its call), and is sent when it has it.
+
+    Examples
+    --------
+    >>> Removal({"role": "user", "content": "Hello world"}, "dropped").why
+    'dropped'
+    """
+
+    message: Raw
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Hold the next request of a conversation.
+
+    Parameters
+    ----------
+    messages : list of dict
+        In order, in the format that they came in or OpenAI's chat format. They are those that the conversation holds:
+        copy one to change it.
+    tools : list of dict
+        Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
+    plan : Plan
+        Tokens of each section, against its limit.
+    tokens : int
+        Size of the whole request, as :func:`budgetkit.count_request` counts it: messages, schemas, the priming of the
+        answer and the budget's text.
+    over : int
+        How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
+    left : tuple of Removal
+        Messages dropped at this request, with reasons.
+    summaries : tuple of str
+        The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
+    stable : int
+        Number of messages at the beginning that repeat the last request, so that a prompt cache holds them.
+    warnings : tuple of str
+        Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
+        provider can count, such as a PDF or a picture by its address.
+    system : str, list, dict or None
+        The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
+        ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    >>> talk.add({"role": "user", "content": "Hello world"})
+    >>> request = talk.request()
+    >>> request.messages, request.tokens
+    ([{'role': 'user', 'content': 'Hello world'}], 9)
+    """
+
+    messages: list[Data]
+    tools: list[Data]
+    plan: Plan
+    tokens: int
+    over: int = 0
+    left: tuple[Removal, ...] = ()
+    summaries: tuple[str, ...] = ()
+    stable: int = 0
+    warnings: tuple[str, ...] = ()
+    system: Any = None
 
 
 class TextSizes:

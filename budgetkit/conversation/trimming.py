@@ -21,8 +21,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
-from budgetkit.conversation.running_tally import Removal, Request
-from budgetkit.conversation.sent import USER_FIRST
+from budgetkit.conversation.sent import USER_FIRST, Removal, Request
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of

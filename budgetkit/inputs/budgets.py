@@ -14,7 +14,7 @@ that it does not name do not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
@@ -33,13 +33,10 @@ from budgetkit.presets.application import window_of
 from budgetkit.presets.token_budget import agent_prompt
 from budgetkit.pruning import policies
 from budgetkit.pruning.policies import (
-    Chain,
-    ClearResults,
-    Compact,
     Policy,
     System,
 )
-from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing, framing_for, framing_of
 from budgetkit.state import VERSION, check_version, from_dict
 from budgetkit.state.plain_data import json_data, yaml_data
@@ -488,67 +485,3 @@ def _text_at(path: Path) -> str:
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
         raise ValueError(f"{purpose} is not UTF-8 text ({where}). Save it as UTF-8.") from None
-
-
-AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
-
-
-def general_policy_of(policy: Policy | str) -> Policy:
-    """Return the policy of a running conversation; refuse the rules of a product.
-
-    Examples
-    --------
-    >>> general_policy_of("codex")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    ValueError: 'codex' is a product's rule and works only in bk.replay. Choose ...
-    """
-    rules = policy_of(policy)
-    for part in _nested_policies(rules):
-        if isinstance(part, System | Compact | ClearResults):
-            name = part.name if isinstance(part, System) else part
-            raise ValueError(
-                f"{brief(name)} is a product's rule and works only in bk.replay. "
-                "Choose Summarise(text=...) or DropToolResults()."
-            )
-    return rules
-
-
-def _nested_policies(policy: Policy) -> list[Policy]:
-    """List a policy and those that it is made of."""
-    inner: Iterable[Policy] = ()
-    if isinstance(policy, Chain):
-        inner = policy.policies
-    return [policy, *(part for rule in inner for part in _nested_policies(rule))]
-
-
-def policies_of(
-    policies: AnyPolicies | None = None,
-) -> dict[str, Policy]:
-    """Return policies by name: the given ones, or all named policies.
-
-    Examples
-    --------
-    >>> policies_of("octopus")
-    {'octopus': System('octopus', 'document 000')}
-    >>> list(policies_of(["last-turns", "oldest first"]))
-    ['last turns', 'oldest first']
-    """
-    if policies is None:
-        policies = list(NAMED)
-    if isinstance(policies, Mapping):
-        return {name: policy_of(policy) for name, policy in policies.items()}
-    if isinstance(policies, Policy | str):
-        entries = [policies]
-    elif not isinstance(policies, Iterable):
-        raise TypeError(wrong_type("policies", policies, "policies or their names"))
-    else:
-        entries = list(policies)
-    return {name_of(policy): policy_of(policy) for policy in entries}
-
-
-def name_of(policy: Policy | str) -> str:
-    """Return a policy's name as listed, or its repr."""
-    if isinstance(policy, str):
-        return known_name(policy)
-    return repr(policy)

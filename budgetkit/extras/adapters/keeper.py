@@ -11,7 +11,7 @@ from itertools import count as counting
 from typing import Any
 
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.running_tally import Request
+from budgetkit.conversation.sent import Request
 from budgetkit.conversation.trimming import trim, trim_budget
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs import AnyBudget, AnyCounter, general_policy_of

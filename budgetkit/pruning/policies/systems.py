@@ -9,13 +9,14 @@ that ``system("octopus")`` and the name "octopus" are one policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from budgetkit.budget.amounts import Share
-from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.errors import unknown_name, wrong_type
+from budgetkit.budget.quoting import brief
 from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
@@ -214,3 +215,67 @@ def known_name(name: str) -> str:
     if name not in NAMED and spaced in NAMED:
         return spaced
     return name
+
+
+AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+
+
+def general_policy_of(policy: Policy | str) -> Policy:
+    """Return the policy of a running conversation; refuse the rules of a product.
+
+    Examples
+    --------
+    >>> general_policy_of("codex")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: 'codex' is a product's rule and works only in bk.replay. Choose ...
+    """
+    rules = policy_of(policy)
+    for part in _nested_policies(rules):
+        if isinstance(part, System | Compact | ClearResults):
+            name = part.name if isinstance(part, System) else part
+            raise ValueError(
+                f"{brief(name)} is a product's rule and works only in bk.replay. "
+                "Choose Summarise(text=...) or DropToolResults()."
+            )
+    return rules
+
+
+def _nested_policies(policy: Policy) -> list[Policy]:
+    """List a policy and those that it is made of."""
+    inner: Iterable[Policy] = ()
+    if isinstance(policy, Chain):
+        inner = policy.policies
+    return [policy, *(part for rule in inner for part in _nested_policies(rule))]
+
+
+def policies_of(
+    policies: AnyPolicies | None = None,
+) -> dict[str, Policy]:
+    """Return policies by name: the given ones, or all named policies.
+
+    Examples
+    --------
+    >>> policies_of("octopus")
+    {'octopus': System('octopus', 'document 000')}
+    >>> list(policies_of(["last-turns", "oldest first"]))
+    ['last turns', 'oldest first']
+    """
+    if policies is None:
+        policies = list(NAMED)
+    if isinstance(policies, Mapping):
+        return {name: policy_of(policy) for name, policy in policies.items()}
+    if isinstance(policies, Policy | str):
+        entries = [policies]
+    elif not isinstance(policies, Iterable):
+        raise TypeError(wrong_type("policies", policies, "policies or their names"))
+    else:
+        entries = list(policies)
+    return {name_of(policy): policy_of(policy) for policy in entries}
+
+
+def name_of(policy: Policy | str) -> str:
+    """Return a policy's name as listed, or its repr."""
+    if isinstance(policy, str):
+        return known_name(policy)
+    return repr(policy)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget, brief, many
 from budgetkit.counters import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
+from budgetkit.inputs.budgets import AnyBudget, read_budget
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
@@ -39,6 +39,7 @@ from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.pruning import NEVER, Policy, policy_of
+from budgetkit.pruning.policies.systems import AnyPolicies, name_of, policies_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
