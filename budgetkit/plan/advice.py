@@ -135,10 +135,8 @@ def _larger_window(loss: Loss, plan: Plan) -> str:
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
     if plan.replan is not None and window <= MOST_TOKENS:
-        demands = {grant.section: grant.demand for grant in plan.grants}
-        asked = plan.decisions.columns if len(plan.decisions) else demands
         budget = replace(plan.budget, deficit="signed").assign(window=window)
-        granted = plan.replan(budget, asked)[section].granted
+        granted = plan.replan(budget, plan.contents)[section].granted
         if granted >= plan[section].granted + loss.tokens:
             return f"a window larger by {more:,}"
     return "a larger window"

@@ -192,6 +192,13 @@ class Plan:
             "window_overflow_by_source": overflow[False],
         }
 
+    @property
+    def contents(self) -> Any:
+        """The planned items, or without items the demand of each section, to plan again."""
+        if len(self.decisions):
+            return self.decisions.columns
+        return {grant.section: grant.demand for grant in self.grants}
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about losses and conflicts, each with a fix.

@@ -170,7 +170,7 @@ class _LossExplainer:
         self.row = row
         self.replan = replan
         self.needs = {grant.section: grant.demand for grant in plan.grants}
-        self.contents: Contents = plan.decisions.columns if len(plan.decisions) else self.needs
+        self.contents: Contents = plan.contents
         self.cap = budget.caps[section]
         self.most = max(self.cap or 0, self.needs[section])
         self.settled = max(settled_window(budget, self.needs), budget.window)

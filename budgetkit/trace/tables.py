@@ -26,8 +26,7 @@ from budgetkit.budget import brief, one_line, quoted
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import extra
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import format_table as format_table
-from budgetkit.requests.reading.formats import row_of, unpacked, without_empty
+from budgetkit.requests.reading.formats import format_table, row_of, unpacked, without_empty
 from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.jsonl import Numbered, Outflow, OutflowError, marks
 

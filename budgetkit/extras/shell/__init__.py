@@ -4,12 +4,10 @@ Nothing is imported before a command needs it. Invalid input ends in one sentenc
 ends in 1.
 """
 
-import gc
 import sys
 from importlib import import_module
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    gc.set_threshold(50_000)  # a command makes many objects, few of them in cycles, and ends soon
     sys.exit(import_module("budgetkit.extras.shell.program").run(sys.argv[1:]))

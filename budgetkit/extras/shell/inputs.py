@@ -29,7 +29,7 @@ from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
-from budgetkit.requests.reading.formats import format_table as format_table
+from budgetkit.requests.reading.formats import format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
 from budgetkit.state.plain_data import unique_keys
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces

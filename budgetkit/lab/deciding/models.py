@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -144,14 +143,11 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
         raise ValueError(
             f"Cannot plan again with {more} tokens more. Pass a plan that was fitted here, and 1 token or more."
         )
-    demands: Any = {grant.section: grant.demand for grant in plan.grants}
-    if len(plan.decisions):
-        demands = plan.decisions.columns
     rows = []
     gap_now = _gap(plan)
     tokens_now, items_now, score_now = _kept(plan)
     for line, change, budget in _changes(plan, more):
-        other = plan.replan(budget, demands)
+        other = plan.replan(budget, plan.contents)
         tokens, items, score = _kept(other)
         granted = {grant.section: grant.granted for grant in plan.grants}
         gains = [grant.granted - granted.get(grant.section, 0) for grant in other.grants]

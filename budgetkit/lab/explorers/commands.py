@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf
 from budgetkit.lab.explorers.stage import AnyStage, Command
 from budgetkit.message import Data
-from budgetkit.requests.reading.formats import format_table as format_table
+from budgetkit.requests.reading.formats import format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
 from budgetkit.trace.tables import UnknownColumnsError

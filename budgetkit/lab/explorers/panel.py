@@ -26,7 +26,7 @@ def word_meaning(word: str) -> str:
     Examples
     --------
     >>> word_meaning("usable"), word_meaning("kind")
-    ('The window less its reserves.', '')
+    ('The window minus its reserves.', '')
     """
     words: dict[str, str] = read_toml("glossary.toml")["words"]
     return words.get(word, "")
@@ -38,7 +38,7 @@ def explained(tip: str, word: str) -> str:
     Examples
     --------
     >>> explained("usable: 6,964 tokens", "usable")
-    'usable: 6,964 tokens. The window less its reserves.'
+    'usable: 6,964 tokens. The window minus its reserves.'
     """
     if not word_meaning(word):
         return tip

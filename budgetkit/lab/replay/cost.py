@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 MILLION = 1_000_000
-NO_PRICE = "has no price of its own"  # what a price's source says of a tier, or of a model that goes by another's
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
 #: What has a price of its own: fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
@@ -111,6 +110,8 @@ class Prices:
         The day that the prices are valid.
     searches : float, optional
         For a thousand web searches of the provider's own tool, in US dollars.
+    lacking : tuple of str
+        Prices that others stand in for, in words, such as "the price of the tier turbo".
 
     Examples
     --------
@@ -127,6 +128,7 @@ class Prices:
     source: str = ""
     date: str = ""
     searches: float | None = None
+    lacking: tuple[str, ...] = ()
 
     def cost(
         self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None
@@ -322,8 +324,10 @@ def _list_prices(
     seller, entry, spelling = known
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
+    lacking = []
     if not _is_listed(entry, spelling):  # one whose name begins alike
-        source += f"; {brief(model)} {NO_PRICE}"
+        source += f"; {brief(model)} has no price of its own"
+        lacking.append(f"the own price of {brief(model)}")
     elif spelling != name:
         source += f", of which {brief(model)} is a spelling"
 
@@ -335,7 +339,8 @@ def _list_prices(
         served = dict.fromkeys(("processing", "service_tier", "speed"), tier)
         variant = entry.get_prices(moment, served)
         if variant is found or vars(variant) == vars(found):
-            source += f"; {tier} {NO_PRICE}"
+            source += f"; {tier} has no price of its own"
+            lacking.append(f"the price of the tier {tier}")
             if is_sold_fast:
                 return Prices(model, source=source, date=day)
         found = variant
@@ -354,6 +359,7 @@ def _list_prices(
         source=source,
         date=day,
         searches=None if searches is None else float(getattr(searches, "base", searches)),
+        lacking=tuple(lacking),
     )
 
 

@@ -216,9 +216,7 @@ def recorded_row(session: Session) -> Data:
 READS = (1.0, 0.5, 0.25, 0.1, 0.05)
 #: Windows of today's models, in tokens.
 WINDOWS = (128_000, 200_000, 272_000, 400_000, 1_000_000)
-_ANSWER = (
-    5.0  # what a written token costs, as a multiple of the input price, where no price is known
-)
+_ANSWER = 5.0  # price of a written token as a multiple of the input price, if unknown
 
 
 def by_price_and_window(

@@ -25,7 +25,7 @@ from budgetkit.counters import counter as counter_named
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay import Prices, prices_of
-from budgetkit.lab.replay.cost import NO_PRICE, known_prices
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
@@ -246,18 +246,7 @@ class Session:
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
         if self.prices is None:
-            rates = [rate for rate, _ in self._rates]
-            lacking = {
-                f"the price of the tier {tier}"
-                for tier, rate in zip(usage["tier"], rates, strict=True)
-                if tier and f"; {tier} {NO_PRICE}" in rate.source
-            }
-            neighbours = {
-                f"the own price of {brief(model)}"
-                for model, rate in zip(usage["model"], rates, strict=True)
-                if f"; {brief(model)} {NO_PRICE}" in rate.source
-            }
-            parts += sorted(lacking) + sorted(neighbours)
+            parts += sorted({price for rate, _ in self._rates for price in rate.lacking})
         return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
     @cached_property

@@ -130,12 +130,14 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     """Switch a section off with a cap of 0, or on again with the cap that it began with."""
-    base = stage.settings.base(stage.results.model)
-    caps = {a.section: a.cap for a in stage.results.plan.budget.allocations}
-    if line not in caps:
-        raise LookupError(unknown_name("section", line, caps))
-    began_with = next((a.cap for a in base.allocations if a.section == line), None)
-    return stage.settings.next_amount(line, (began_with or None) if on else 0)
+    sections = stage.results.plan.budget.sections
+    if line not in sections:
+        raise LookupError(unknown_name("section", line, sections))
+    cap: Amount | None = 0
+    if on:
+        first = {a.section: a.cap for a in stage.settings.base(stage.results.model).allocations}
+        cap = first.get(line) or None
+    return stage.settings.next_amount(line, cap)
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
@@ -396,6 +398,7 @@ def add_lines(
             color=colour(name),
             hint="no cap" if is_section else "",
             locked=locked,
+            off=of_window == "off",
             **keys,
         )
         if not can_lock:

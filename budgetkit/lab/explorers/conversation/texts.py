@@ -7,10 +7,7 @@ import re
 from datetime import date
 from typing import Any
 
-from budgetkit.lab.explorers.budget.notices import budget_program as budget_python
-from budgetkit.lab.explorers.budget.notices import (
-    counter_of,
-)
+from budgetkit.lab.explorers.budget.notices import budget_program, counter_of
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
@@ -24,7 +21,7 @@ def texts(stage: ConversationStage) -> dict[str, str]:
     """Return the set-up as text to copy, by format."""
     results = stage.results
     base = stage.settings.budget_settings
-    budget = budget_python(base, results.budget_results.model, results.budget)
+    budget = budget_program(base, results.budget_results.model, results.budget)
     return {**budget_texts(stage.budget), "python": replay_program(stage.settings, results, budget)}
 
 

@@ -211,7 +211,7 @@ function makeLine({ key, slide, lock }, panel) {
   return node;
 }
 
-function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock, switch: toggle }, panel) {
+function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
   const [name, part, box, button, range] = node.children;
   node.slide = slide;
   // The stops stay under the hand that holds the slider.
@@ -222,10 +222,9 @@ function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, 
   say(part, share ?? "");
   part.hidden = share === undefined;
   node.toggle = locked ? undefined : toggle;
-  const isOn = share !== "off";
-  const about_switch = `Switch ${slide.line} ${isOn ? "off" : "on"}`;
+  const next = `Switch ${slide.line} ${off ? "on" : "off"}`;
   put(part, node.toggle
-    ? { role: "switch", tabindex: 0, "aria-checked": String(isOn), "aria-label": slide.line, title: about_switch }
+    ? { role: "switch", tabindex: 0, "aria-checked": String(!off), "aria-label": slide.line, title: next }
     : { role: null, tabindex: null, "aria-checked": null, "aria-label": null, title: null });
   const style = color && `--bk-color:${color}`;
   const reach = stops ? { min: 0, max: stops.length - 1, step: 1 } : { min: slide.min ?? 0, max: slide.max, step: slide.step };
