@@ -199,7 +199,7 @@ def test_a_shipped_trace_is_uploaded_and_shown(lab: Notebook) -> None:
     page = lab.page
     file = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a conversation").click()
+        page.get_by_role("button", name="Open file").click()
     chooser.value.set_files(file)
     expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect(page.locator(".bk-source")).to_contain_text("counted exactly with o200k_base")
@@ -254,7 +254,7 @@ def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(
     large.write_bytes(b" " * (20 * 1024 * 1024 + 1))
     page.evaluate(WEIGH)
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a conversation").click()
+        page.get_by_role("button", name="Open file").click()
     chooser.value.set_files(large)
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text(
         'type the file\'s path into "File" instead'
@@ -275,7 +275,7 @@ def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(
         '{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [{"content": "who?"}]}\n'
     )
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a conversation").click()
+        page.get_by_role("button", name="Open file").click()
     chooser.value.set_files(broken)
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text("broken.jsonl, line 2")
     expect(page.locator(".bk-source")).to_contain_text("support-chat")
@@ -502,7 +502,7 @@ def test_files_are_opened_and_changes_taken_back_without_a_mouse(
     spoken = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
     files = [spoken, saved]
     page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
-    for name, key in (("Open a conversation…", "Enter"), ("Load a set-up…", "Space")):
+    for name, key in (("Open file…", "Enter"), ("Load a set-up…", "Space")):
         page.get_by_role("button", name=name).press(key)
         expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect_kpi(page, "usable", "6,964")

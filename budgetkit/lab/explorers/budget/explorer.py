@@ -177,7 +177,7 @@ def heading(stage: BudgetStage) -> str:
 
 #: The files that can be opened.
 OPENS: list[Data] = [
-    {"purpose": "file", "label": "Open a conversation…", "accept": None},
+    {"purpose": "file", "label": "Open file…", "accept": None},
     {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
 ]
 

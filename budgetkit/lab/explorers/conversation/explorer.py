@@ -209,7 +209,7 @@ FOLDS = {
     "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
 }
 OPENS: list[Data] = [
-    {"purpose": "file", "label": "Open a conversation…", "accept": None},
+    {"purpose": "file", "label": "Open file…", "accept": None},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
 ]
 ConversationView = view_of("ConversationView", FIGURES, OPENS)
