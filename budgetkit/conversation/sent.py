@@ -15,7 +15,7 @@ from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
-from budgetkit.requests.billing.declarations import count_charges, unruled_thinking
+from budgetkit.requests.billing.declarations import count_charges, unruled_thinking, unwritten_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
@@ -197,6 +197,8 @@ class SentRequest:
             *self.billed.uncounted,
             *unruled_thinking(messages, form, self.framing.rules),
         ]
+        if self.billed.tools:
+            names += unwritten_tools(self.billed.tools, self.framing.charges(self.billed))
         images = [image for message in messages for image in message.images]
         if any(sized(image) is None for image in images):
             names.append("the true size of a picture")

@@ -21,7 +21,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
-from budgetkit.conversation.sent import USER_FIRST, Removal, Request
+from budgetkit.conversation.sent import USER_FIRST, Removal, Request, SentRequest
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -33,7 +33,7 @@ from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.request import ProviderRequest
-from budgetkit.requests.reading.writing import as_it_came
+from budgetkit.requests.reading.writing import as_chat, as_it_came
 from budgetkit.trace import json_value, unpaired
 
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
@@ -413,9 +413,12 @@ def trim(
             if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
-            fitting = [json_value(raw) for raw in suffix.messages]
+            fitting = [json_value(as_chat(raw)) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
-            return Trimmed(fitting, messages, fitting, missing_answer_notices(planned))
+            notes = missing_answer_notices(planned)
+            if tools:
+                notes += SentRequest.of(fitting, "chat", framing, read_tools(tools)).warnings
+            return Trimmed(fitting, messages, fitting, notes)
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 

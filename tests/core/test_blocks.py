@@ -186,3 +186,32 @@ def test_gpt_oss_reads_again_what_it_thought_before_a_call(field: str) -> None:
     messages = [{"role": "user", "content": "hi"}, {**answer, field: TEXT}, result]
     body = {"model": "openai/gpt-oss-120b", "messages": messages}
     assert bk.count_request(body).tokens > 1_200
+
+
+@pytest.mark.parametrize("form", [None, "chat"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        COUNTED["anthropic"][3],
+        {"type": "reasoning", "reasoning": TEXT},
+        {"type": "text-plain", "text": TEXT},
+        {"type": "video_url", "video_url": {"url": TEXT}},
+        {"type": "resource", "resource": {"uri": "file:///a", "text": TEXT}},
+    ],
+    ids=lambda block: block["type"],
+)
+def test_a_request_holds_no_text_twice(block: Any, form: Any) -> None:
+    """The record that a message was read from went out beside it, and was in no count."""
+    history = [{"role": "user", "content": [block]}, {"role": "assistant", "content": "Yes."}]
+    loaded = bk.load_traces(history)[0]
+    once = TEXT.count("alpha")
+    for value in (history, loaded):
+        built = bk.build(
+            bk.presets.working_memory(30_000, output=300), "gpt-4o", history=value, form=form
+        )
+        trimmed = bk.trim([*getattr(value, "messages", value)], 30_000, "gpt-4o", form=form)
+        talk = bk.Conversation("chat", model="gpt-4o", form=form)
+        talk.add([*getattr(value, "messages", value)])
+        for messages in (built.messages, trimmed, talk.request().messages):
+            assert str(messages).count("alpha") <= once
+            assert all("native" not in message for message in messages)

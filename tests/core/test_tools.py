@@ -5,6 +5,7 @@ On 0.2.0 forty tools were 9,345 tokens by the bill and 4,743 by the gate, and an
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -271,7 +272,27 @@ def test_definitions_that_double_at_every_step_are_counted_at_once(model: str) -
     schema = {"properties": {"top": {"$ref": "#/$defs/D0"}}, "$defs": definitions}
     message = {"role": "user", "content": "Hello"}
     body = {"messages": [message], "tools": [{"name": "tree", "parameters": schema}]}
-    assert 100 < bk.count_request(body, model).tokens < 100_000
+    counted = bk.count_request(body, model)
+    assert 100 < counted.tokens < 100_000
+    assert counted.uncounted == ("a part of the schema of tool tree",)
+    assert counted.interval[1] is None
+
+
+def test_one_definition_for_ten_thousand_references_is_not_copied_for_each() -> None:
+    """Half a megabyte took an hour: the copies are bounded, and what is not counted is named."""
+    fields = {f"p{n}": {"type": "string", "description": "A word"} for n in range(2_000)}
+    schema = {
+        "properties": {f"x{n}": {"$ref": "#/$defs/B"} for n in range(10_000)},
+        "$defs": {"B": {"type": "object", "properties": fields}},
+    }
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    body = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "Hello"}], "tools": [tool]}
+    started = time.process_time()
+    counted = bk.count_request(body)
+    trimmed = bk.trim(body["messages"], 10_000_000, "gpt-5.4", tools=[tool])
+    assert time.process_time() - started < 20
+    assert counted.uncounted == ("a part of the schema of tool f",)
+    assert any("a part of the schema of tool f" in warning for warning in trimmed.warnings)
 
 
 def test_deepseek_on_responses_thinks_unless_it_is_told_how_much() -> None:

@@ -19,7 +19,7 @@ from budgetkit.message import Message
 from budgetkit.pruning import Policy
 
 #: The field of a message that holds the framework's own object.
-NATIVE = "native"
+NATIVE = "framework_object"
 Raw = dict[str, Any]
 Numbers = list[int | None]
 Owned = dict[int | None, Raw]

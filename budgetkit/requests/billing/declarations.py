@@ -310,7 +310,10 @@ def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[
         for key in _CHOICES & parameters.keys():
             texts += _texts_apart(parameters[key], True)
         lines = (text.strip().partition("\n")[0].strip() for text in texts)
-        if any(line not in counted and as_json(line)[1:-1] not in counted for line in lines):
+        has_references = '"$ref": "' in as_json(parameters)
+        if has_references or any(
+            line not in counted and as_json(line)[1:-1] not in counted for line in lines
+        ):
             names.append(f"a part of the schema of tool {tool_name(tool)}")
     return names
 

@@ -39,7 +39,9 @@ _NO_TOOLS = {"cachePoint"}
 _DEFINITIONS = ("definitions", "$defs")
 _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
-_MOST_REFERENCES = 1_000  # definitions that refer to each other can double at every step
+_MOST_VALUES = (
+    20_000  # written for references; definitions that refer to each other double at every step
+)
 _DEEPEST_SCHEMA = 100
 # Fields that mark something without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
@@ -269,8 +271,8 @@ def parameters_of(tool: Schema) -> Schema:
 def inlined(schema: Schema) -> Schema:
     """Return a schema with its definitions in place of the references to them.
 
-    A definition that holds itself is written once; behind a thousand references, as behind a hundred levels, there is
-    nothing.
+    A definition that holds itself is written once, and behind a hundred levels there is nothing. Once references have
+    come to 20,000 values, further ones stay as they are.
 
     >>> word = {"properties": {"word": {"$ref": "#/$defs/Word"}}, "$defs": {"Word": {"type": "string"}}}
     >>> inlined(word)
@@ -280,9 +282,11 @@ def inlined(schema: Schema) -> Schema:
     for name in _DEFINITIONS:
         if isinstance(schema.get(name), Mapping):
             definitions |= schema[name]
-    references = iter(range(_MOST_REFERENCES))
+    values = 0
 
     def written(value: Any, above: tuple[str, ...] = (), depth: int = 0) -> Any:
+        nonlocal values
+        values += bool(above)
         if depth > _DEEPEST_SCHEMA:
             return {}
         if isinstance(value, list | tuple):
@@ -293,11 +297,11 @@ def inlined(schema: Schema) -> Schema:
         reference = fields.get("$ref")
         if not isinstance(reference, str):
             return fields
+        if values > _MOST_VALUES:
+            return fields
         del fields["$ref"]
         name = reference.rpartition("/")[2]
         if name in above or not isinstance(definitions.get(name), Mapping):
-            return fields
-        if next(references, None) is None:
             return fields
         return {**written(definitions[name], (*above, name), depth + 1), **fields}
 

@@ -72,7 +72,7 @@ def write_messages(
     [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
     """
     if form == "chat":
-        return ProviderMessages(form, [_plain(raw) for raw in raws], [*range(1, len(raws) + 1)])
+        return ProviderMessages(form, [as_chat(raw) for raw in raws], [*range(1, len(raws) + 1)])
 
     check_choice("form", form, get_args(Form))
     head = 0
@@ -130,21 +130,22 @@ def as_it_came(raw: Raw) -> Data:
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
-        return _plain(raw)
+        return as_chat(raw)
     record = dict(origin["records"][0])
     return _with_bytes(record) if origin.get("bytes") else record
 
 
-def _plain(raw: Raw) -> Data:
-    """Return a chat message without its origin.
+def as_chat(raw: Raw) -> Data:
+    """Return a chat message without its origin and its native record.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
-    >>> _plain({"role": "user", "content": "Hello", "origin": origin})
+    >>> as_chat({"role": "user", "content": "Hello", "origin": origin})
     {'role': 'user', 'content': 'Hello'}
     """
-    if origin_of(raw) is None:
+    sources = {"native"} if origin_of(raw) is None else {"native", ORIGIN}
+    if not raw.keys() & sources:
         return raw  # type: ignore[return-value]  # read as a dict
-    return {name: value for name, value in raw.items() if name != ORIGIN}
+    return {name: value for name, value in raw.items() if name not in sources}
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
@@ -186,7 +187,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     elif records and is_cut and len(group) == 1:
         records = [_with_text(record, group[0], form) for record in records]
     elif not records or is_cut:
-        records = [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+        records = [record for raw in group for record in _from_chat(as_chat(raw), form, names)]
     if has_bytes:
         return [_with_bytes(record) for record in records]
     return list(records)
