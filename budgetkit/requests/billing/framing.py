@@ -6,7 +6,7 @@
 All systems agree on the shape and none on the numbers, so each number is a field here, and each system's set of them
 an entry of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
 
-The first eleven give the nine answers to how many tokens ``{"role": "user", "content": "Hello world"}`` has:
+Eleven of them disagree on how many tokens ``{"role": "user", "content": "Hello world"}`` has:
 
     2 text   6 octopus, llama-index, litellm-response, prompt-tsx   7 langchain
     9 cookbook, litellm, praisonai, plan-195   10 memory-engine

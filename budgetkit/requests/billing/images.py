@@ -92,20 +92,21 @@ def patch_tokens(
     1452
     >>> [patch_tokens(4032, 3024, cap, 1.2) for cap in (None, 2_500, 10_000)]
     [14364, 2942, 11868]
+    >>> patch_tokens(60_000, 20)
+    1536
     """
     fit = min(1, longest / max(width, height)) if longest else 1
     width, height = max(1, round(width * fit)), max(1, round(height * fit))
-    columns = ceil(width / 32)
-    rows = ceil(height / 32)
-    if cap is not None and columns * rows > cap:
+    patches = ceil(width / 32) * ceil(height / 32)
+    if cap is not None and patches > cap:
         shrink = sqrt(cap * 32 * 32 / (width * height))
         wide = width * shrink / 32
         high = height * shrink / 32
-        shrink *= min(floor(wide) / wide, floor(high) / high)
-        columns = ceil(round(width * shrink / 32, 6))
-        rows = ceil(round(height * shrink / 32, 6))
+        shrink *= min(max(1, floor(side)) / side for side in (wide, high))
+        patches = ceil(round(width * shrink / 32, 6)) * ceil(round(height * shrink / 32, 6))
+        patches = min(cap, patches)  # a strip thinner than a patch is never below one row
     # The provider rounds floats: 300 patches at 1.62 are 487.
-    return ceil(columns * rows * float(multiplier))
+    return ceil(patches * float(multiplier))
 
 
 @lru_cache(maxsize=1024)
