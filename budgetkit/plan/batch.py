@@ -32,7 +32,7 @@ from budgetkit.plan.allocating import (
     grant_columns,
     with_undeclared,
 )
-from budgetkit.plan.fitting import Cut, fit
+from budgetkit.plan.fitting import Cut, allocate, fit
 from budgetkit.plan.items import Flags, Ints, Items
 
 Columns = dict[str, dict[str, Ints]]
@@ -282,6 +282,11 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
         Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
         (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
 
+    Raises
+    ------
+    ValueError
+        If two columns have the same name, or a row overruns the window and the budget has ``deficit="raise"``.
+
     Examples
     --------
     >>> from budgetkit import Allocation, Budget
@@ -295,7 +300,12 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     if len({*map(str, demands.columns)}) < demands.shape[1]:
         raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
     index = _index(demands)
-    frames = [index.assign(section=s, **c) for s, c in allocate_frame(budget, demands).items()]
+    columns = allocate_frame(budget, demands)
+    if budget.deficit == "raise":
+        granted = np.add.reduce([column["granted"] for column in columns.values()])
+        for row in np.flatnonzero(granted > budget.usable)[:1]:
+            allocate(budget, demands.iloc[row].to_dict())  # raises the error
+    frames = [index.assign(section=s, **c) for s, c in columns.items()]
     if not frames:
         return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5]])
     return pd.concat(frames, ignore_index=True)

@@ -111,6 +111,8 @@ def test_overrun_is_reported_signed() -> None:
     assert "overrun by 50 tokens: system 130, reserves 20. Lower a reserve" in plan.warnings[0]
     with pytest.raises(ValueError, match="overrun by 50 tokens"):
         bk.allocate(replace(budget, deficit="raise"), {"system": 130})
+    with pytest.raises(ValueError, match="overrun by 50 tokens"):
+        bk.plan.allocate_many(replace(budget, deficit="raise"), pd.DataFrame({"system": [20, 130]}))
 
 
 def test_dropped_by_cap_and_dropped_by_window_are_told_apart() -> None:
