@@ -214,6 +214,10 @@ class SentRequest:
                 "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a "
                 'user\'s message, or in another form, such as form="responses"'
             )
+        if form == "converse" and any(
+            "image_url" in part for message in self.written.messages for part in message["content"]
+        ):
+            warnings.append("Converse takes no picture by its address; send its bytes")
         first = self.written.messages[0].get("role") if self.written.messages else "user"
         if form in USER_FIRST and first != "user":
             warnings.append(

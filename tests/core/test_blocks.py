@@ -215,3 +215,10 @@ def test_a_request_holds_no_text_twice(block: Any, form: Any) -> None:
         for messages in (built.messages, trimmed, talk.request().messages):
             assert str(messages).count("alpha") <= once
             assert all("native" not in message for message in messages)
+
+
+def test_a_picture_by_its_address_is_named_where_the_form_has_none() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    message = {"role": "user", "content": [{"type": "text", "text": "Look."}, picture]}
+    built = bk.build("rag", model="claude-sonnet-4-5", user=[message], form="converse")
+    assert "Converse takes no picture by its address; send its bytes" in built.warnings

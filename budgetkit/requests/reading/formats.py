@@ -136,6 +136,8 @@ def nested(attributes: Any) -> Any:
 
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
+    >>> nested({"user.id": 7, "user": "Ada"})
+    {'user': {'id': 7, '': 'Ada'}}
     """
     root: Data = {}
     for key, value in _pairs(attributes):
@@ -146,6 +148,9 @@ def nested(attributes: Any) -> Any:
             if not isinstance(below, dict):
                 below = at[step] = {"": below}
             at = below
+        below = at.get(steps[-1])
+        if isinstance(below, dict):
+            value = {**below, **(value if isinstance(value, dict) else {"": value})}
         at[steps[-1]] = value
     return _numbered_to_lists(root)
 
