@@ -25,7 +25,6 @@ from benchmarks.promises import Promised, gains, means, reserves, windows
 from budgetkit import accuracy
 from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.forecast import (
     Pace,
     bursts_notice,
@@ -34,7 +33,7 @@ from budgetkit.lab.replay.forecast import (
     paths,
     straight_line,
 )
-from budgetkit.lab.replay.outlook import MOST_OTHERS
+from budgetkit.lab.replay.outlook import MOST_OTHERS, turn_sizes
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")

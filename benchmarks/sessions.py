@@ -63,7 +63,7 @@ def table(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for name, session in sessions:
         frame, missed = session.requests(), session.misses()
-        plain = abs(expected(session.usage) - frame["read"]).iloc[1:] <= LEAST_MISS
+        plain = abs(expected(session.columns) - frame["read"]).iloc[1:] <= LEAST_MISS
         close = abs(frame["foretold"] - frame["read"]).iloc[1:] <= LEAST_MISS
         unexplained = missed.loc[missed["cause"] == "unexplained", "missed"].sum()
         row = {
@@ -129,12 +129,12 @@ def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
         values = dict(zip(CHOICES, choice, strict=True))
         with constants(cause_rules, **values):
             for name, session in sessions:
-                happened = cause_rules.events(session.trace, session.usage)
+                happened = cause_rules.events(session.trace, session.columns)
                 difference = (
-                    cause_rules.foretold(session.usage, happened)
-                    - session.usage["cache_read_tokens"]
+                    cause_rules.foretold(session.columns, happened)
+                    - session.columns["cache_read_tokens"]
                 )
-                close = int((abs(difference.iloc[1:]) <= LEAST_MISS).sum())
+                close = int((abs(difference[1:]) <= LEAST_MISS).sum())
                 row = {
                     "file": name,
                     "program": program_of(name),
@@ -184,13 +184,13 @@ def followed(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
     for _, session in sessions:
         happened, rows = session.happened, session.requests()
         missed = rows["missed"].to_numpy() > 0
-        expired = (happened["pause"] > happened["life"]).to_numpy()
+        expired = happened["pause"] > happened["life"]
         waiting = np.arange(len(rows)) > 0
         for name in names:
             if name == "none":
                 here = waiting
             else:
-                flags = expired if name == "expired" else happened[name].to_numpy(dtype=np.bool_)
+                flags = expired if name == "expired" else happened[name]
                 here = waiting & flags
             waiting = waiting & ~here
             times, misses = counts[name]
@@ -211,13 +211,9 @@ def by_chance(
     generator = np.random.default_rng(seed)
     rows = []
     for name, session in sessions:
-        usage = session.usage
-        read, written = (
-            usage[f"cache_{kind}_tokens"].to_numpy(dtype=np.int64) for kind in ("read", "write")
-        )
-        ends = np.where(
-            written.any(), read + written, usage["context_tokens"].to_numpy(dtype=np.int64)
-        )
+        usage = session.columns
+        read, written = (usage[f"cache_{kind}_tokens"] for kind in ("read", "write"))
+        ends = np.where(written.any(), read + written, usage["context_tokens"])
         whole = expected(usage)
         for now in (session.misses()["request"] - 1).tolist():
             if not read[now] or now < 2:
@@ -240,7 +236,7 @@ def by_chance(
 def unexplained_share(sessions: list[tuple[str, bk.Session]], near: int, habit: int) -> float:
     """Return the share of the missed tokens without a cause, where the two shapes are named more or less readily."""
     with constants(cause_rules, _NEAR=near, _HABIT=habit):
-        misses = pd.concat([cause_rules.misses(s.trace, s.usage, s.happened) for _, s in sessions])
+        misses = pd.concat([bk.Session(session.trace).misses() for _, session in sessions])
     return float(
         misses.loc[misses["cause"] == "unexplained", "missed"].sum() / misses["missed"].sum()
     )

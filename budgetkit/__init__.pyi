@@ -32,7 +32,7 @@ from budgetkit.lab.app.card import DesignCard as DesignCard
 from budgetkit.lab.explorers import BudgetExplorer as BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer as AccuracyExplorer
 from budgetkit.lab.explorers.conversation import ConversationExplorer as ConversationExplorer
-from budgetkit.lab.replay import replay as replay
+from budgetkit.lab.replay.replaying import replay as replay
 from budgetkit.lab.sessions.session import Session as Session
 from budgetkit.lab.sessions.comparing import compare as compare
 from budgetkit.lab.sessions.listing import sessions as sessions

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import budgetkit as bk
-from budgetkit.lab.replay import requests_of
+from budgetkit.lab.replay.prefix import requests_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import Cut, Floor, Policy, PruningContext
 from budgetkit.requests import Framing

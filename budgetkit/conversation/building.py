@@ -30,11 +30,12 @@ from budgetkit.conversation.reading import (
 )
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
 from budgetkit.counters import Count
-from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning import Policy, StartOn
+from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text

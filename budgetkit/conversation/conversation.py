@@ -53,10 +53,11 @@ from budgetkit.conversation.saved_settings import (
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.sent import Request
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ROLES, Data, Message
 from budgetkit.pruning import OldestFirst, Policy, StartOn
 from budgetkit.pruning.policies import CapResults, DropToolResults, Summarise
+from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired

@@ -14,7 +14,7 @@ from typing import Any
 from budgetkit.budget import brief, one_line, unknown_section
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, counter
-from budgetkit.inputs import AnyModel
+from budgetkit.inputs.budgets import AnyModel
 from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import DEFAULT_ENCODING
 from budgetkit.models import model as look_up

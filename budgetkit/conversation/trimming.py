@@ -24,7 +24,7 @@ from budgetkit.conversation.reading import check_sendable, is_plain, read_values
 from budgetkit.conversation.sent import USER_FIRST, Removal, Request, SentRequest
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
-from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed

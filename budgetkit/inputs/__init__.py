@@ -11,24 +11,3 @@
 A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is
 called a path open files. Unknown input is refused in a sentence.
 """
-
-from __future__ import annotations
-
-from budgetkit.inputs.budgets import (
-    DEFAULT_COUNTER,
-    AnyBudget,
-    AnyCounter,
-    AnyModel,
-    Setup,
-    budget_of,
-    filled_in,
-    preset_of,
-    read_budget,
-    setup_of,
-)
-from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
-from budgetkit.pruning.policies.systems import general_policy_of, policies_of, policy_of
-
-__all__ = ["DEFAULT_COUNTER", "AnyBudget", "AnyCounter", "AnyModel", "AnyTrace", "Setup"]
-__all__ += ["budget_of", "filled_in", "general_policy_of", "policies_of", "policy_of", "preset_of"]
-__all__ += ["read_budget", "setup_of", "trace_of", "traces_of"]

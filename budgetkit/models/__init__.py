@@ -585,7 +585,7 @@ def unknown_notice(name: str, window: int | None = None) -> str:
     fallback = f"{facts.encoding} is assumed. Give encoding= if you know it."
     if window is None:
         fallback = f"{facts.provenance.removeprefix('default: ')}. Give window= and encoding= if you know them."
-    return f"Unknown model {brief(name)}: {fallback}{longer}"
+    return f"Unknown model {brief(name)}: {fallback}{_did_you_mean(name)}{longer}"
 
 
 @cache

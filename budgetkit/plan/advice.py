@@ -19,8 +19,8 @@ from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.amounts import MOST_TOKENS, Share, tokens_of
 from budgetkit.budget.quoting import many, nearest_name, one_line
@@ -278,7 +278,7 @@ class Case:
     budget: Budget
     model: Any = None
     policy: Any = None
-    demand: pd.DataFrame = field(default_factory=pd.DataFrame)
+    demand: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
     lost: Sequence[int] = ()
     tools: int = 0
     thinking: int = 0

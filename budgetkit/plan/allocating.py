@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.amounts import MOST_TOKENS

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_all, check_choice
 from budgetkit.budget.amounts import Amount
@@ -259,7 +259,7 @@ class Stacks(SectionArrays):
         )
 
 
-Demand = Mapping[str, int] | pd.DataFrame
+Demand: TypeAlias = "Mapping[str, int] | pd.DataFrame"
 #: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.
 LINES = "lines"
 Unit = Literal["turns", "conversations"]

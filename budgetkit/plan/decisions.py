@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.items import Ints, Item, Items

@@ -9,8 +9,8 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import POOL, block

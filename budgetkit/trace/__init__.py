@@ -20,7 +20,15 @@ from budgetkit.trace.loading import (
     shipped_traces,
 )
 from budgetkit.trace.opening import json_value, to_line
-from budgetkit.trace.provider_usage import flags, in_line, ints, readings, unpaired, usage_frame
+from budgetkit.trace.provider_usage import (
+    Usage,
+    counted_prompts,
+    in_line,
+    readings,
+    unpaired,
+    usage_columns,
+    usage_frame,
+)
 from budgetkit.trace.tally import (
     DEFAULT_ROLES,
     UNSENT,
@@ -45,5 +53,13 @@ __all__ = [
 __all__ += ["load_traces", "messages_of", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]
 # What the packages above use.
-__all__ += ["UNSENT", "Roles", "enters_at_once", "flags", "in_line", "ints", "json_value"]
-__all__ += ["messages_in", "past_section", "section_beside_call"]
+__all__ += [
+    "UNSENT",
+    "Roles",
+    "Usage",
+    "counted_prompts",
+    "enters_at_once",
+    "in_line",
+    "json_value",
+]
+__all__ += ["messages_in", "past_section", "section_beside_call", "usage_columns"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many, one_line
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, count_of

@@ -19,8 +19,7 @@ from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pandas as pd
-
+import budgetkit.frames as pd
 from budgetkit.budget import brief, one_line, quoted, warn_caller
 from budgetkit.budget.errors import missing_file, unknown_name
 from budgetkit.files import data_files, data_path

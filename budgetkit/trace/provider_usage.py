@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
+import budgetkit.frames as pd
 from budgetkit.counters import Count
 from budgetkit.message import SYSTEM_ROLES, Message, Raw
-from budgetkit.plan import Flags, Ints
+from budgetkit.plan import Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
 from budgetkit.requests.reading.parts import objects_in
@@ -27,29 +28,47 @@ _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
 _PAID = ["web_searches", "paid_tools"]
-_COLUMNS = [
-    "message_index",
-    "model",
-    *_TOKENS,
-    "context_tokens",
-    "fresh_tokens",
-    *_OPTIONAL,
-    *_TIMES,
-    *_MARKS,
-    *_PRICED,
-    *_PAID,
-]
+#: Seconds from 1970 to the last moment that a frame can hold.
+_LAST_MOMENT = 9.2e9
 _MOST = 1 << 53
 
 
-def ints(column: pd.Series[Any]) -> Ints:
-    """Return a column of whole numbers as an array, with -1 for a missing one."""
-    return column.fillna(-1).to_numpy(dtype="int64")
+#: The provider's token counts by column, an array each.
+Usage = Mapping[str, npt.NDArray[Any]]
 
 
-def flags(column: pd.Series[Any]) -> Flags:
-    """Return a column of truth values as an array."""
-    return column.to_numpy(dtype="bool")
+def usage_columns(trace: Trace) -> Usage:
+    """Return the columns of :func:`usage_frame` as arrays.
+
+    A missing number of those that may be missing is -1, a missing time NaN. Times are in seconds since 1970.
+    """
+    records = objects_in(trace.fields.get("usage"))
+    rows = [row for row in records if _is_reading(row, len(trace.messages))]
+
+    def column(name: str, kind: type, default: object = None) -> list[Any]:
+        return [value if type(value := row.get(name)) is kind else default for row in rows]
+
+    columns: dict[str, Any] = {
+        "message_index": column("message_index", int, -1),
+        "model": column("model", str),
+    }
+    columns |= {name: [row.get(name) for row in rows] for name in (*_TOKENS, "context_tokens")}
+    cached = [column(f"cache_{kind}_tokens", int, 0) for kind in ("read", "write")]
+    columns["fresh_tokens"] = [
+        max(0, whole - read - written)
+        for whole, read, written in zip(column("context_tokens", int), *cached, strict=True)
+    ]
+    columns |= {name: column(name, int, -1) for name in _OPTIONAL}
+    for name in _TIMES:
+        times = np.array([seconds(row.get(name)) for row in rows], dtype="float64")
+        columns[name] = np.where(np.abs(times) < _LAST_MOMENT, times, np.nan)
+    columns |= {name: [row.get(name) is True for row in rows] for name in _MARKS}
+    columns |= {name: column(name, str, "") for name in _PRICED}
+    columns |= {name: column(name, int, 0) for name in _PAID}
+    whole = ("message_index", "context_tokens", "fresh_tokens", *_OPTIONAL, *_PAID)
+    kinds = dict.fromkeys(whole, "int64")
+    kinds |= dict.fromkeys(_MARKS, "bool") | dict.fromkeys(["model", *_PRICED], "object")
+    return {name: np.array(values, dtype=kinds.get(name)) for name, values in columns.items()}
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -78,46 +97,26 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     >>> usage_frame(bk.load_trace("support-chat")).empty
     True
     """
-    records = objects_in(trace.fields.get("usage"))
-    rows = [row for row in records if _is_reading(row, len(trace.messages))]
-
-    def column(name: str, kind: type, default: object = None) -> list[Any]:
-        return [value if type(value := row.get(name)) is kind else default for row in rows]
-
-    frame = pd.DataFrame(index=range(len(rows)), columns=_COLUMNS)
-    for name in (*_TOKENS, "context_tokens"):
-        frame[name] = [row.get(name) for row in rows]
-    frame["model"] = pd.Series(column("model", str), dtype=object)
-    cached = [column(f"cache_{kind}_tokens", int, 0) for kind in ("read", "write")]
-    frame["fresh_tokens"] = [
-        max(0, whole - read - written)
-        for whole, read, written in zip(column("context_tokens", int), *cached, strict=True)
-    ]
+    columns = usage_columns(trace)
+    frame = pd.DataFrame({name: values.tolist() for name, values in columns.items()})
+    frame["model"] = pd.Series(columns["model"], dtype=object)
     for name in ("message_index", *_OPTIONAL):
-        frame[name] = pd.array(column(name, int), dtype="Int64")
+        numbers = pd.Series(columns[name], dtype="Int64")
+        frame[name] = numbers.mask(numbers < 0)
     for name in _TIMES:
-        times = [seconds(row.get(name)) for row in rows]
-        frame[name] = pd.to_datetime(times, unit="s", utc=True, errors="coerce")
-    for name in _MARKS:
-        frame[name] = [row.get(name) is True for row in rows]
-    for name in _PRICED:
-        frame[name] = column(name, str, "")
-    for name in _PAID:
-        frame[name] = column(name, int, 0)
+        frame[name] = pd.to_datetime(columns[name], unit="s", utc=True)
     return frame
 
 
-def in_line(usage: pd.DataFrame) -> Ints:
+def in_line(usage: Usage) -> Ints:
     """Return the places of requests whose answers follow one another.
 
     Requests that wrote summaries, and requests on branches that were left, are left out.
 
-    >>> marks = {"message_index": [1, None, 3, 3], "is_summary": [False, False, False, False]}
-    >>> in_line(pd.DataFrame(marks)).tolist()
+    >>> in_line({"message_index": np.array([1, -1, 3, 3]), "is_summary": np.zeros(4, "bool")}).tolist()
     [0, 2]
     """
-    places = ints(usage["message_index"])
-    places = np.where(flags(usage["is_summary"]), -1, places)
+    places = np.where(usage["is_summary"], -1, usage["message_index"])
     latest = np.concatenate(([0], np.maximum.accumulate(places)[:-1])) if len(places) else places
     return np.flatnonzero(places > np.maximum(latest, 0))
 
@@ -198,6 +197,19 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     >>> readings(bk.load_trace("support-chat"), len).columns.tolist()
     ['message_index', 'counted', 'billed']
     """
+    usage = usage_columns(trace)
+    is_placed = usage["message_index"] >= 0
+    return pd.DataFrame(
+        {
+            "message_index": usage["message_index"][is_placed],
+            "counted": counted_prompts(trace, counter, framing),
+            "billed": usage["context_tokens"][is_placed],
+        }
+    )
+
+
+def counted_prompts(trace: Trace, counter: Count, framing: Framing | None = None) -> Ints:
+    """Count the prompt of each request whose answer is among the messages."""
     framing = trace.framing_of(counter, framing)
     tokens = trace.counts(counter, framing).copy()
     tokens[unpaired(trace)] = 0
@@ -207,10 +219,5 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
     fixed = framing.priming + framing.schemas(trace.tools, counter, system)
-    usage = usage_frame(trace)
-    usage = usage[usage["message_index"].notna()]
-    index = ints(usage["message_index"])
-    billed = ints(usage["context_tokens"])
-    return pd.DataFrame(
-        {"message_index": index, "counted": before[index] + fixed, "billed": billed}
-    )
+    places = usage_columns(trace)["message_index"]
+    return before[places[places >= 0]] + fixed

@@ -19,9 +19,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import yaml
 
+import budgetkit.frames as pd
 from budgetkit.budget import brief, one_line, quoted
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import extra

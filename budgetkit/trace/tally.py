@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.files import Table, read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage, Raw
 from budgetkit.plan import Flags, Ints, Item

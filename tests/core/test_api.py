@@ -20,7 +20,7 @@ PACKAGE = Path(budgetkit.__file__).parent
 
 # An application installs the kit. The lab adds the parts for a notebook, the extras those for a pipeline.
 KIT = {
-    *("budget", "message", "files", "models", "plan", "promise", "pruning", "counters"),
+    *("budget", "message", "files", "frames", "models", "plan", "promise", "pruning", "counters"),
     *("requests", "presets"),
 }
 KIT |= {"state", "trace", "truncation", "conversation", "inputs", "plugins"}
@@ -32,7 +32,7 @@ EXTRAS = {f"extras.{package}" for package in ("endpoints", "shell", "adapters", 
 
 # Layers, lowest first: a package may import from a lower layer.
 LAYERS = [
-    {"budget", "files"},
+    {"budget", "files", "frames"},
     {"plugins", "message", "models", "plan", "promise"},
     {"pruning"},
     {"counters", "presets", "state"},
@@ -190,7 +190,7 @@ def test_the_first_level_is_the_kit_and_two_folders() -> None:
         for path in PACKAGE.iterdir()
         if not path.name.startswith("__")
     }
-    assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}
+    assert entries - {"py.typed", "data", "frames.pyi"} == KIT | {"lab", "extras"}
 
 
 def test_no_module_imports_a_private_name_of_another() -> None:

@@ -13,7 +13,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.pytest_plugin import check_files as checked
-from budgetkit.inputs import budget_of, setup_of
+from budgetkit.inputs.budgets import budget_of, setup_of
 from budgetkit.state import to_dict, to_yaml
 
 PLAN_195 = """\

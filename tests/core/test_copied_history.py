@@ -156,7 +156,7 @@ def test_a_session_names_a_model_in_some_requests_only() -> None:
     said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}]
     session = bk.Session(bk.Trace("toy", tuple(map(bk.Message, said)), fields={"usage": usage}))
     assert session.requests()["cost"].isna().tolist() == [False, True]
-    assert not session.happened["new_model"].iloc[0]
+    assert not session.happened["new_model"][0]
 
 
 def test_models_of_cline_and_openhands(tmp_path: Path) -> None:

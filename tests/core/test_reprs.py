@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.budget.html import block
 from budgetkit.counters.characters import RULES
-from budgetkit.inputs import setup_of
+from budgetkit.inputs.budgets import setup_of
 from budgetkit.plan.items import Items
 
 EVIL = "</div><script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ & \"quoted\" 'x'"

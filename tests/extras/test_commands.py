@@ -153,8 +153,9 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
         "openai/gpt-4o",
         "gpt-4o-mini",
     ]
-    assert run(["models", "no-such-model"]) == 0
-    assert "Unknown model 'no-such-model'" in capsys.readouterr().out
+    assert run(["models", "gtp-5.4"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Unknown model 'gtp-5.4'" in shown and "Did you mean 'gpt-5.4'?" in shown
 
 
 def test_standard_input_is_counted_where_no_file_is_named() -> None:
@@ -358,13 +359,21 @@ def test_an_error_is_the_librarys_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nosuch",), ("fit", "--nosuch"), ("fit", "x", "y"), ("fit", "--turn", "x")]
+    ("arguments", "told"),
+    [
+        (("nosuch",), "Unknown command 'nosuch'. Choose one of: 'sessions'"),
+        (("sesions",), "Unknown command 'sesions'. Did you mean 'sessions'?"),
+        (("fit", "--nosuch"), "No such option"),
+        (("fit", "x", "y"), ""),
+        (("fit", "--turn", "x"), ""),
+    ],
 )
 def test_a_wrong_option_is_answered_with_the_usage(
-    arguments: tuple[str, ...], capsys: Captured
+    arguments: tuple[str, ...], told: str, capsys: Captured
 ) -> None:
     assert run(arguments) == 2
-    assert capsys.readouterr().err.startswith("Usage: budgetkit ")
+    usage, _, error = capsys.readouterr().err.partition("\nError: ")
+    assert usage.startswith("Usage: budgetkit ") and error.startswith(told)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,14 @@ SPARED = {
         "128000 8192\nUnknown model 'no-such-model': "
         "a window of 8,192 tokens and cl100k_base are assumed.",
     ),
+    "a bill": (
+        "genai_prices",
+        "import warnings, budgetkit as bk\n"
+        "warnings.simplefilter('ignore')\n"
+        "print(bk.Session(bk.load_trace('made-up-session')).price_gap)",
+        "No price is known for claude-sonnet-4-5. Missing optional dependency 'genai-prices', which the cost needs. "
+        "Run: pip install 'budgetkit[lab]'.",
+    ),
 }
 
 

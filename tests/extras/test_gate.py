@@ -516,7 +516,7 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
     ("settings", "headline"),
     [
         ({"prompts": {"system": "be"}}, "The gate is open."),
-        ({"traces": [talk(1)]}, "The gate is open; 0 of 1 conversation lose something."),
+        ({"traces": [talk(1)]}, "The gate is open; 0 of 1 conversation loses something."),
         (
             {"traces": [talk(1), talk(80)], "most_cut": 0},
             "The gate is closed by cut; 1 of 2 conversations loses something.",

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.forecast import (
     Pace,
@@ -23,7 +22,7 @@ from budgetkit.lab.replay.forecast import (
     paths,
     straight_line,
 )
-from budgetkit.lab.replay.outlook import contexts, first_cut
+from budgetkit.lab.replay.outlook import contexts, first_cut, turn_sizes
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
-from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Price, Prices, compaction_turns
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache, provider_rules
 from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy

@@ -14,9 +14,10 @@ from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.sent import Request
 from budgetkit.conversation.trimming import trim, trim_budget
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs import AnyBudget, AnyCounter, general_policy_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter
 from budgetkit.message import Message
 from budgetkit.pruning import Policy
+from budgetkit.pruning.policies.systems import general_policy_of
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "framework_object"

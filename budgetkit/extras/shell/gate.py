@@ -35,7 +35,7 @@ from budgetkit.counters import (
 )
 from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.terminal import read_text
-from budgetkit.inputs import (
+from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
@@ -45,8 +45,9 @@ from budgetkit.inputs import (
     read_budget,
 )
 from budgetkit.inputs.conversations import own_model
-from budgetkit.lab.replay import prices, replay
+from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
+from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import misspelt_keys
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
@@ -161,7 +162,7 @@ class CheckResult:
     @property
     def losing(self) -> str:
         """Of how many conversations something is cut, in words."""
-        verb = "loses" if self.cut == 1 else "lose"
+        verb = "loses" if 1 in (self.cut, self.conversations) else "lose"
         return f"{_share_of(self.cut, self.conversations)} {verb} something"
 
     @property

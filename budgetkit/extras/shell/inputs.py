@@ -21,13 +21,13 @@ from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_ca
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
-from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
-from budgetkit.inputs.budgets import Configuration, budget_in
+from budgetkit.inputs.budgets import AnyBudget, Configuration, budget_in, filled_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
+from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.reading.formats import format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes

@@ -11,10 +11,11 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.inputs import policies_of
-from budgetkit.lab.replay import Prices, rank_policies, replay
-from budgetkit.lab.replay.cost import known_prices
+from budgetkit.lab.replay.cost import Prices, known_prices
+from budgetkit.lab.replay.outcome import rank_policies
+from budgetkit.lab.replay.replaying import replay
 from budgetkit.plan import fit
+from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.requests import Framing
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from budgetkit.budget import brief, printable
+from budgetkit.budget.errors import unknown_name
 
 #: The commands, each with its module and its line of help; the list of commands imports none of them.
 COMMANDS = {
@@ -49,7 +50,9 @@ class Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Import a command's module, and return the command."""
         if name not in COMMANDS:
-            return None
+            if context.resilient_parsing:  # for completion
+                return None
+            raise click.UsageError(unknown_name("command", name, COMMANDS), context)
         module = import_module(f"budgetkit.extras.shell.{COMMANDS[name][0]}")
         command: click.Command = getattr(module, f"{name}_command")
         return command

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+import budgetkit.frames as pd
 from budgetkit.budget import many
 from budgetkit.budget.errors import unknown_name
 from budgetkit.extras.shell.sessions import dollars_text
@@ -57,12 +56,14 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
 
     if session.agents:
-        agent_requests = sum(len(agent.usage) for agent in session.agents)
+        agent_requests = sum(len(agent.cost) for agent in session.agents)
         cost = _cost_of(session.agents)
         made = (
             f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
         )
-        show_lines([f"Its {made} for {cost}; --tools lists them."])
+        show_lines(
+            [f"Its {made} for {cost}, which the list of sessions includes; --tools lists them."]
+        )
     if session.unpriced:
         show_lines([session.unpriced])
     largest = largest_of(filled)

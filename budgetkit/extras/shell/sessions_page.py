@@ -82,7 +82,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     compared = comparison(replay_setup(session, window))
     cost = dollars_text(session.totals()["cost"])
     named = session.model or "a model that is not named"
-    title = f"A recorded session: {many(len(session.usage), 'request')} to {named}"
+    title = f"A recorded session: {many(len(session.cost), 'request')} to {named}"
     if with_text:
         title = f"{one_line(session.trace.title)}. {title}"
     title = f"{title}{', ' if cost else ''}{cost}"

@@ -17,7 +17,9 @@ from budgetkit.lab.deciding.objectives import Gain
 from budgetkit.lab.deciding.solving import Solution, solve, solve_models
 from budgetkit.lab.deciding.space import candidates
 from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
-from budgetkit.lab.replay import Replay, evidence, losses, outlook, rank_policies
+from budgetkit.lab.replay.losses import evidence, losses
+from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.outlook import outlook
 
 __all__ = [
     "AnswerReserve",

@@ -16,7 +16,8 @@ import numpy as np
 from budgetkit.budget import Budget, Reserve, check_choice
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.counters import Count, count_of
-from budgetkit.inputs import AnyCounter, AnyTrace, traces_of
+from budgetkit.inputs.budgets import AnyCounter
+from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.message import Message
 from budgetkit.plan import Ints
 from budgetkit.promise import is_controlled, lacking, needed

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, brief, check_tokens
-from budgetkit.lab.replay import Prices, prices_of
-from budgetkit.lab.replay.cost import MILLION
+from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
 from budgetkit.plan import Ints, allocate_columns
 from budgetkit.promise import allowed_misses, is_controlled, lacking
 

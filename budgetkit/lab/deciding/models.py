@@ -11,13 +11,17 @@ import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
-from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
-from budgetkit.lab.replay import Prices, Replay, prices, replay
+from budgetkit.inputs.budgets import AnyModel, preset_of
+from budgetkit.inputs.conversations import AnyTrace, traces_of
+from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import Data
 from budgetkit.models import Model, model, models_of
 from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
 from budgetkit.pruning import Policy
+from budgetkit.pruning.policies.systems import policy_of
 
 
 def compare_models(

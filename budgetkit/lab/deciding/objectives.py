@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import brief, quoted
-from budgetkit.lab.replay import Replay, evidence
-from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.plan import Flags, Floats
 from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED

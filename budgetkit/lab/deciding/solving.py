@@ -24,17 +24,8 @@ from budgetkit.budget import Budget, Share, brief, quoted
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
-from budgetkit.inputs import (
-    AnyBudget,
-    AnyCounter,
-    AnyModel,
-    AnyTrace,
-    Setup,
-    preset_of,
-    setup_of,
-    trace_of,
-    traces_of,
-)
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
 from budgetkit.lab.deciding.conditions import (
     Condition,
     PlannedDemand,

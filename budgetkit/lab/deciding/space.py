@@ -12,7 +12,8 @@ from typing import Any
 from budgetkit.budget import Allocation, Budget, Reserve, Share, brief
 from budgetkit.budget.amounts import amount_of, tokens_of
 from budgetkit.counters import Count, count_of
-from budgetkit.inputs import AnyBudget, AnyCounter, AnyTrace, budget_of, traces_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, budget_of
+from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
     answer_reserve,

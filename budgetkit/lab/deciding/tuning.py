@@ -21,15 +21,8 @@ import pandas as pd
 
 from budgetkit.budget import Budget, check_choice, check_tokens, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs import (
-    AnyBudget,
-    AnyModel,
-    AnyTrace,
-    budget_of,
-    filled_in,
-    read_budget,
-    traces_of,
-)
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, filled_in, read_budget
+from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
 from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
 from budgetkit.lab.deciding.space import (
@@ -41,7 +34,10 @@ from budgetkit.lab.deciding.space import (
     settings_to_try,
     values_of,
 )
-from budgetkit.lab.replay import Prices, Replay, evidence, prices_of, replay
+from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.losses import evidence
+from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import Data, Raw
 from budgetkit.plan import Floats
 from budgetkit.pruning import Policy, policy_of

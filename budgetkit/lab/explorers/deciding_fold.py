@@ -38,7 +38,7 @@ from budgetkit.lab.explorers.folds import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.lab.replay import Prices, prices
+from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.message import Data, Raw
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch

@@ -23,7 +23,7 @@ from uuid import uuid4
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
 from budgetkit.lab.explorers.reading import words
 from budgetkit.lab.figures.drawing import svg
-from budgetkit.lab.replay import Replay
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import Data, Message
 
 SETTLED = 0.7  # seconds without a change until the picture is published again

@@ -29,7 +29,7 @@ from budgetkit.counters import (
     spread_of,
 )
 from budgetkit.counters.memory import Memo
-from budgetkit.inputs import traces_of
+from budgetkit.inputs.conversations import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read_texts
 from budgetkit.models import Model

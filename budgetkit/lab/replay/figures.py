@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget.html import (
     ALARM,
     BLUE,
@@ -36,9 +36,9 @@ from budgetkit.lab.figures.question import (
     short,
     table_rows,
 )
-from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.forecast import fan as spread_of
 from budgetkit.lab.replay.forecast import straight_line
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import Data
 from budgetkit.plan import Ints
 

@@ -33,8 +33,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import check_tokens
 from budgetkit.plan import Floats, Ints
 from budgetkit.promise import upper

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 import regex
 
+import budgetkit.frames as pd
 from budgetkit.budget import brief, check_choice
-from budgetkit.inputs import AnyTrace, trace_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Flags, Ints
 from budgetkit.pruning import NEVER
-from budgetkit.trace import Trace, ints
+from budgetkit.trace import Trace
 
 #: What the frame calls evidence that nobody marked.
 PROXY = "proxy: rare word again"
@@ -174,7 +174,7 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
     """Return each pair's request, its needed message, and whether that is present."""
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
-    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
+    later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
     at = np.where(
         asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Budget, block, brief
 from budgetkit.budget.errors import wrong_type
 from budgetkit.lab.replay.cost import Prices

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Budget
 from budgetkit.counters import Count, counter
-from budgetkit.inputs import AnyModel, AnyTrace, preset_of, trace_of
+from budgetkit.inputs.budgets import AnyModel, preset_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import MILLION, Prices
 from budgetkit.lab.replay.forecast import (
     Pace,

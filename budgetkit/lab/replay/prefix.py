@@ -36,9 +36,8 @@ from budgetkit.trace import (
     Turn,
     enters_at_once,
     in_line,
-    ints,
     section_beside_call,
-    usage_frame,
+    usage_columns,
 )
 
 By = Literal["turn", "request", "usage"]
@@ -78,8 +77,8 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 def _billed(trace: Trace) -> tuple[Turn, ...]:
     """Return one request before each billed answer."""
-    usage = usage_frame(trace)
-    places = ints(usage["message_index"].iloc[in_line(usage)])
+    usage = usage_columns(trace)
+    places = usage["message_index"][in_line(usage)]
     if not len(places):
         raise ValueError(f"No usage in trace {brief(trace.id)}. Pass by='request'.")
     starts = np.array([turn.start for turn in trace.turns])

@@ -30,17 +30,16 @@ import numpy as np
 from budgetkit.budget import Budget, check_choice
 from budgetkit.conversation.engine import with_promise
 from budgetkit.counters import Count
-from budgetkit.inputs import (
+from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
-    AnyTrace,
     filled_in,
     read_budget,
     setup_of,
-    trace_of,
 )
+from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.lab.replay.prefix import block_positions
 from budgetkit.plan import Flags, Floats, Ints
-from budgetkit.trace import Trace, flags, ints
+from budgetkit.trace import Trace, Usage
 
 #: A difference below it is no miss: what ends a prompt is often not written at once.
 LEAST_MISS = 1_024
@@ -27,75 +28,76 @@ _LAST_ANSWERS = 3  # long answers that show whether an answer is read again
 _LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks the prefix
 
 
-def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
+def events(trace: Trace, usage: Usage) -> Usage:
     """List the events that can break each request's prefix.
 
     Parameters
     ----------
     trace : Trace
         The session.
-    usage : DataFrame
-        Its requests, of :func:`budgetkit.trace.usage_frame`.
+    usage : dict of arrays
+        Its requests, of :func:`budgetkit.trace.usage_columns`.
 
     Returns
     -------
-    DataFrame
-        One row per request: pause (seconds since the request before began), life (of the last write, in seconds),
+    dict of arrays
+        One number per request: pause (seconds since the request before began), life (of the last write, in seconds),
         compacted, new_model, new_turn, new_setting (of the
         thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
     """
-    places = ints(usage["message_index"].ffill())
+    # A request whose answer is not among the messages stands where the one before stood.
+    is_placed = usage["message_index"] >= 0
+    latest = np.maximum.accumulate(np.where(is_placed, np.arange(len(is_placed)), -1))
+    places = np.where(latest >= 0, usage["message_index"][latest], -1)
     before = np.concatenate(([-1], places[:-1]))
     compactions = trace.fields.get("compactions") or ()
     summaries = [entry["at"] for entry in compactions if isinstance(entry.get("at"), int)]
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
-    models = usage["model"].to_numpy(dtype=object)
-    left = flags(usage["left"])
-    started = usage["started"].where(usage["started"].notna(), usage["time"])
+    models = usage["model"]
+    left = usage["left"]
+    started = np.where(np.isnan(usage["started"]), usage["time"], usage["started"])
     positions = block_positions(trace.messages)
-    pause = started.diff().dt.total_seconds().to_numpy()
-    return pd.DataFrame(
-        {
-            "pause": np.nan_to_num(np.maximum(pause, 0)),
-            "life": _lives(usage),
-            "compacted": _between(summaries, before, places + 1),
-            "new_model": np.append(False, models[1:] != models[:-1])[: len(usage)].astype(bool),
-            "new_turn": _between(users, before, places),
-            "new_setting": _between([change["at"] for change in settings], before, places + 1),
-            "left": left != np.concatenate((left[:1], left[:-1])),
-            "blocks": np.maximum(positions[places + 1] - positions[before + 1], 0),
-        }
-    )
+    pause = np.diff(started, prepend=started[:1])
+    return {
+        "pause": np.nan_to_num(np.maximum(pause, 0)),
+        "life": _lives(usage),
+        "compacted": _between(summaries, before, places + 1),
+        "new_model": np.append(False, models[1:] != models[:-1])[: len(models)].astype(bool),
+        "new_turn": _between(users, before, places),
+        "new_setting": _between([change["at"] for change in settings], before, places + 1),
+        "left": left != np.concatenate((left[:1], left[:-1])),
+        "blocks": np.maximum(positions[places + 1] - positions[before + 1], 0),
+    }
 
 
-def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
+def foretold(usage: Usage, happened: Usage) -> Ints:
     """Predict each request's cache read in tokens; the first is recorded.
 
     Parameters
     ----------
-    usage, happened : DataFrame
-        Of :func:`budgetkit.trace.usage_frame` and :func:`events`.
+    usage, happened : dict of arrays
+        Of :func:`budgetkit.trace.usage_columns` and :func:`events`.
 
     Returns
     -------
     int64 array, shape (requests,)
         In tokens; for the first request what it read.
     """
-    read = ints(usage["cache_read_tokens"])
-    prompt = ints(usage["context_tokens"])
+    read = usage["cache_read_tokens"]
+    prompt = usage["context_tokens"]
     whole = expected(usage)
     tells_writes = bool(usage["cache_write_tokens"].sum())
     head = int(read[0]) if len(read) else 0
     answer = whole.copy()
     answer[:1] = read[:1]
-    new_prefix = flags(happened["new_model"]) | flags(happened["new_setting"])
-    expires = flags(happened["pause"] > happened["life"])
-    only_head = flags(happened["compacted"]) | expires
-    new_turn = flags(happened["new_turn"])
+    new_prefix = happened["new_model"] | happened["new_setting"]
+    expires = happened["pause"] > happened["life"]
+    only_head = happened["compacted"] | expires
+    new_turn = happened["new_turn"]
     turn_began = 0
     broke: list[bool] = []  # at the last beginnings of turns
-    output = ints(usage["output_tokens"])
+    output = usage["output_tokens"]
     reads_answers: list[bool] = []  # after the last long answers
     for now in range(1, len(answer)):
         if new_prefix[now]:
@@ -119,25 +121,27 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
     return answer
 
 
-def expected(usage: pd.DataFrame) -> Ints:
+def expected(usage: Usage) -> Ints:
     """Return each request's cache read if nothing had broken its prefix.
 
     It is all that the request before read and wrote, or its prompt where no writes are recorded.
     """
-    read = ints(usage["cache_read_tokens"])
-    written = ints(usage["cache_write_tokens"])
-    prompt = ints(usage["context_tokens"])
+    read = usage["cache_read_tokens"]
+    written = usage["cache_write_tokens"]
+    prompt = usage["context_tokens"]
     left_behind = read + written if written.any() else prompt
     return np.concatenate((read[:1], left_behind[:-1]))
 
 
-def _lives(usage: pd.DataFrame) -> Floats:
+def _lives(usage: Usage) -> Floats:
     """Return the lifetime of the last cache write before each request."""
-    written = ints(usage["cache_write_tokens"]) != 0
-    is_hour = usage["cache_write_1h_tokens"].fillna(0) > 0
-    lives = pd.Series(np.where(is_hour, _HOUR, _FIVE_MINUTES), usage.index).where(written)
+    written = usage["cache_write_tokens"] != 0
+    lives = np.where(usage["cache_write_1h_tokens"] > 0, _HOUR, _FIVE_MINUTES)
     untold = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
-    return lives.ffill().shift().fillna(untold).to_numpy()
+    # The place of the last write before each request, from 1; 0 stands for none.
+    last = np.maximum.accumulate(np.where(written, np.arange(len(written)) + 1, 0))
+    of_last: Floats = np.append(untold, lives)[np.append(0, last[:-1])]
+    return of_last
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
@@ -260,39 +264,51 @@ _HABIT = 3  # misses of one shape in a session that are no accident
 _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")
 
 
-def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.DataFrame:
+class Miss(NamedTuple):
+    """A request that read less than was in the cache, as a row of :meth:`Session.misses`."""
+
+    request: int
+    missed: int
+    cause: str
+    detail: str
+    cost: float
+    paid: int
+
+
+def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> list[Miss]:
     """List the requests that read more than 1,024 tokens less than the one before had left in the cache.
 
     Parameters
     ----------
     trace : Trace
         The session.
-    usage, happened : DataFrame
-        Of :func:`budgetkit.trace.usage_frame` and :func:`budgetkit.lab.sessions.causes.events`.
+    usage, happened : dict of arrays
+        Of :func:`budgetkit.trace.usage_columns` and :func:`budgetkit.lab.sessions.causes.events`.
+    extra_price : float64 array, shape (requests,)
+        What an uncached token costs beyond a cached one, in US dollars.
 
     Returns
     -------
-    DataFrame
-        One row per miss: request (from 1), missed (in tokens), cause, detail (a sentence).
+    list of Miss
+        In the order of the requests.
     """
     whole = expected(usage)
-    read = ints(usage["cache_read_tokens"])
-    prompt = ints(usage["context_tokens"])
-    written = ints(usage["cache_write_tokens"])
+    read = usage["cache_read_tokens"]
+    prompt = usage["context_tokens"]
+    written = usage["cache_write_tokens"]
     ends = np.where(written.any(), read + written, prompt)
     head = int(read[0]) + LEAST_MISS if len(read) else 0
-    at_heads = (whole - read > LEAST_MISS) & (read <= head) & flags(happened["new_turn"])
-    at_heads &= flags(happened["pause"] <= happened["life"]) & ~flags(happened["compacted"])
+    at_heads = (whole - read > LEAST_MISS) & (read <= head) & happened["new_turn"]
+    at_heads &= (happened["pause"] <= happened["life"]) & ~happened["compacted"]
     is_habit = int(at_heads.sum()) >= _HABIT
     models = [str(name) for name in usage["model"]]
-    events_before = happened.to_dict("records")
     # Who tells what was written reads back exactly that; within 512 tokens is then no more than chance has it.
     near = 0 if written.any() else _NEAR
     rows = []
     for now in np.flatnonzero(whole - read > LEAST_MISS).tolist():
         short = ends[: max(0, now - 1)] - read[now]
         earlier = np.flatnonzero((short >= 0) & (short <= near))
-        before = events_before[now]
+        before = {name: values[now] for name, values in happened.items()}
         pause = before["pause"]
         life = before["life"]
         # The first that holds is the cause.
@@ -316,15 +332,18 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
             detail = f"{models[now]} after {models[now - 1]}: {detail}"
         elif cause == EARLIER:
             detail = f"{detail} (request {int(earlier[-1]) + 1:,})"
-        rows.append((now + 1, int(whole[now] - read[now]), cause, detail))
-    frame = pd.DataFrame(rows, columns=["request", "missed", "cause", "detail"])
-    return frame.astype({"request": "int64", "missed": "int64"})
+        missed = int(whole[now] - read[now])
+        # What a compaction took out is not paid for.
+        paid = min(missed, int(prompt[now] - read[now]))
+        cost = float(paid * extra_price[now])
+        rows.append(Miss(now + 1, missed, cause, detail, cost, paid))
+    return rows
 
 
-def _thought(trace: Trace, usage: pd.DataFrame, now: int) -> bool:
+def _thought(trace: Trace, usage: Usage, now: int) -> bool:
     """Say whether the turn before a request holds thinking, which is left out of the prompt at the next message."""
-    place = int(ints(usage["message_index"])[now - 1])
-    if _KEEPS_THINKING.search(str(usage["model"].iloc[now])):
+    place = int(usage["message_index"][now - 1])
+    if _KEEPS_THINKING.search(str(usage["model"][now])):
         return False
     for message in reversed(trace.messages[: place + 1]):
         if message.raw.get("reasoning_content"):

@@ -20,12 +20,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.counters import Count
-from budgetkit.inputs import policies_of
-from budgetkit.lab.replay import Prices, Replay
-from budgetkit.lab.replay.cost import Price
+from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.causes import used_later
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
@@ -39,7 +38,8 @@ from budgetkit.lab.sessions.setup import (
 from budgetkit.message import Data
 from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.pruning.policies import System, Trigger
-from budgetkit.trace import Trace, ints
+from budgetkit.pruning.policies.systems import policies_of
+from budgetkit.trace import Trace
 
 Systems = Iterable[str | Policy] | Mapping[str, str | Policy]
 #: The eight systems that are compared when none is named.
@@ -103,7 +103,8 @@ def compare(
         assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as it was held comes to
         in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far that and the rule of
         Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude Code compacted it (in
-        tokens), unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
+        tokens), price_gap (a sentence on models without a price; empty for none),
+        unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
         window where a recorded prompt is larger.
 
     Raises
@@ -149,6 +150,7 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
     unknown = float("nan")
     attrs: dict[Any, Any] = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
     attrs |= {"own_trigger": setup.acts_at, "unlogged_summaries": 0, "disproved": setup.disproved}
+    attrs["price_gap"] = setup.session.price_gap if setup.session else ""
     if setup.session is not None:
         rows[RECORDED] = recorded_row(setup.session)
         calls = setup.session.compactions()["call"]
@@ -193,7 +195,7 @@ def recorded_row(session: Session) -> Data:
     cost = float(totals["cost"])
     gone = session.trace.gone
     pairs = used_later(session.trace)
-    needs = ints(pairs["needs"])
+    needs = pairs["needs"].to_numpy()
     zeros = ("capped", "first", "overflows", "loops", "stops", "call_overflows")
     return dict.fromkeys(zeros, 0) | {
         "system": RECORDED,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import many
 from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
 from budgetkit.lab.figures.question import (

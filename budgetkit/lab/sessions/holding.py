@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import check_choice
 from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
 from budgetkit.requests.billing.framing import AnyMessage
-from budgetkit.trace import Trace, flags, in_line, ints, unpaired
+from budgetkit.trace import Trace, in_line, unpaired
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ def measure(session: Session) -> Measured:
     (74000, [29, 112, 1030], 139)
     """
     trace = session.trace
-    usage = session.usage
+    usage = session.columns
     rows = in_line(usage)
-    places = ints(usage["message_index"].iloc[rows])
-    prompts = ints(usage["context_tokens"])[rows]
+    places = usage["message_index"][rows]
+    prompts = usage["context_tokens"][rows]
     expected = session.sizes.copy()
     expected[unpaired(trace)] = 0
     is_summary = summaries_of(trace)
@@ -193,11 +193,11 @@ def requests_holding(session: Session) -> pd.DataFrame:
     """
     trace = session.trace
     sizes = np.round(session.sizes).astype("int64")
-    usage = session.usage
-    rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~flags(usage["is_summary"]))
-    places = ints(usage["message_index"].iloc[rows])
-    prompt = ints(usage["context_tokens"])[rows]
-    read = ints(usage["cache_read_tokens"])[rows]
+    usage = session.columns
+    rows = np.flatnonzero((usage["message_index"] >= 0) & ~usage["is_summary"])
+    places = usage["message_index"][rows]
+    prompt = usage["context_tokens"][rows]
+    read = usage["cache_read_tokens"][rows]
     read_price, rest_price = (prices[rows] for prices in session.input_prices)
     requests = np.zeros(len(sizes), "int64")
     cost = np.zeros(len(sizes))
@@ -362,7 +362,7 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
 
 def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> dict[str, float]:
     """Return the cost of each definition before its first call, by name."""
-    places = ints(session.usage["message_index"])
+    places = session.columns["message_index"]
     read_price, _ = session.input_prices
     first = calls.groupby("name")["message"].min()
     end = len(session.trace.messages)
@@ -392,8 +392,8 @@ def deferral(session: Session) -> dict[str, float]:
     """
     sizes = _definitions(session, "tool")
     read_price, _ = session.input_prices
-    places = ints(session.usage["message_index"])
-    prompts = ints(session.usage["context_tokens"])
+    places = session.columns["message_index"]
+    prompts = session.columns["context_tokens"]
     calls = _calls(session.trace, "tool")
     of_tools = calls[calls["name"].isin(sizes)].drop_duplicates("name")
     searches = np.isin(places, of_tools["message"])

@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import many
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_near, ranked
@@ -148,10 +148,8 @@ def finding(table: pd.DataFrame) -> str:
         is_record = table["system"] == AS_IT_WAS
     recorded = float(table.loc[is_record, "least"].item())
     if np.isnan(recorded) or acting["least"].isna().all():
-        unpriced = "this session's model"
-        if acting["least"].notna().any():
-            unpriced = "some of this session's requests"
-        return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
+        gap = table.attrs["price_gap"] or "No price is known for this conversation's model."
+        return f"Without all prices nothing is set beside the bill. {gap}"
     if not is_near(table.attrs["replay_error"]):
         return _UNRANKED
     best, *others = ranked(acting).to_dict("records")

@@ -12,25 +12,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.counters.protocol import as_counter
-from budgetkit.inputs import AnyTrace, trace_of
-from budgetkit.lab.replay import Prices, prices_of
-from budgetkit.lab.replay.cost import known_prices
-from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
+from budgetkit.files import missing_extra
+from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
+from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, Miss, events, foretold, misses
 from budgetkit.message import Data
+from budgetkit.models import price_list
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
-from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
+from budgetkit.trace import Trace, Usage, counted_prompts, load_traces, usage_columns, usage_frame
 from budgetkit.trace.loading import Loader
 from budgetkit.trace.opening import made_trace
 
@@ -65,6 +67,7 @@ _COMPACTION: Data = {
     "next_cost": float("nan"),
     "miss_cost": 0.0,
 }
+_HALF_HOUR = 1_800.0  # in seconds
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -99,7 +102,7 @@ class Session:
     trace: AnyTrace
     counter: Count | str | None = None
     prices: Prices | str | None = None
-    usage: pd.DataFrame = field(init=False, compare=False)
+    columns: Usage = field(init=False, compare=False)
     _beside: Sequence[Trace] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -111,13 +114,18 @@ class Session:
             trace, *beside = [trace_of(self.trace)]
         object.__setattr__(self, "trace", trace)
         object.__setattr__(self, "_beside", beside)
-        usage = usage_frame(self.trace)
-        if usage.empty:
+        columns = usage_columns(self.trace)
+        if not len(columns["model"]):
             raise ValueError(
                 f"Trace {brief(self.trace.id)} has no usage, so its bill is unknown. "
                 "Pass a session of a coding agent, such as 'made-up-session', or use bk.replay."
             )
-        object.__setattr__(self, "usage", usage)
+        object.__setattr__(self, "columns", columns)
+
+    @cached_property
+    def usage(self) -> pd.DataFrame:
+        """The provider's token counts, one row per request."""
+        return usage_frame(self.trace)
 
     @cached_property
     def agents(self) -> tuple[Session, ...]:
@@ -128,7 +136,7 @@ class Session:
         return tuple(
             Session(trace, self.counter, self.prices)
             for trace in self._beside
-            if usage_frame(trace)["side_chain"].any()
+            if usage_columns(trace)["side_chain"].any()
         )
 
     @cached_property
@@ -141,16 +149,18 @@ class Session:
     @property
     def model(self) -> str | None:
         """The model that answered most."""
-        return next(map(str, self.usage["model"].mode()), None)
+        names = [*filter(None, self.columns["model"])]
+        # Of equally frequent ones the first by name.
+        return max(sorted({*names}), key=names.count, default=None)
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
         """Counted tokens of each prompt, and the scale to the provider's, from how the prompts grew."""
-        placed = readings(self.trace, self.count)
-        counted = np.zeros(len(self.usage), "int64")
-        counted[flags(self.usage["message_index"].notna())] = placed["counted"]
-        grown = np.diff(placed["counted"])
-        paid = np.diff(placed["billed"])
+        is_placed = self.columns["message_index"] >= 0
+        counted = np.zeros(len(is_placed), "int64")
+        counted[is_placed] = counted_prompts(self.trace, self.count)
+        grown = np.diff(counted[is_placed])
+        paid = np.diff(self.columns["context_tokens"][is_placed])
         usual = (grown > 0) & (paid > 0)
         usual &= (paid < _MOST_GROWTH * grown + 200) & (paid > _LEAST_GROWTH * grown - 200)
         if not usual.any():
@@ -170,27 +180,22 @@ class Session:
         Instructions and tools are among them.
         """
         counted, scale = self.counted
-        first = int(np.argmax(self.usage["message_index"].notna()))
-        return int(self.usage["context_tokens"].iloc[first] - round(scale * counted[first]))
+        first = int(np.argmax(self.columns["message_index"] >= 0))
+        return int(self.columns["context_tokens"][first] - round(scale * counted[first]))
 
     @cached_property
-    def happened(self) -> pd.DataFrame:
+    def happened(self) -> Usage:
         """The events that can break each request's prefix."""
-        return events(self.trace, self.usage)
+        return events(self.trace, self.columns)
 
     @cached_property
-    def _billed(self) -> pd.DataFrame:
-        return self.usage[[*_BILLED]].rename(columns=_BILLED).astype("int64")
+    def _billed(self) -> dict[str, Ints]:
+        return {name: self.columns[column].astype("int64") for column, name in _BILLED.items()}
 
     @cached_property
-    def _misses(self) -> pd.DataFrame:
-        frame = misses(self.trace, self.usage, self.happened)
-        at = frame["request"] - 1
-        # What a compaction took out is not paid for.
-        uncached = self._billed["prompt"] - self._billed["read"]
-        paid = np.minimum(ints(frame["missed"]), ints(uncached[at]))
+    def _misses(self) -> list[Miss]:
         read_price, rest_price = self.input_prices
-        return frame.assign(cost=paid * (rest_price - read_price)[at], paid=paid)
+        return misses(self.trace, self.columns, self.happened, rest_price - read_price)
 
     def requests(self) -> pd.DataFrame:
         """Return one row for each request: billed numbers, counts and predictions.
@@ -203,20 +208,19 @@ class Session:
             mark ("derived", or "estimated" where the difference is more than a tenth), foretold (the read), missed,
             cause ("" for none) and cost (in US dollars; NaN where no price is known).
         """
-        usage = self.usage
         counted, scale = self.counted
-        frame = usage[["message_index", "model", "time"]].join(self._billed)
-        frame.insert(0, "request", np.arange(1, len(usage) + 1))
+        frame = self.usage[["message_index", "model", "time"]].assign(**self._billed)
+        frame.insert(0, "request", np.arange(1, len(frame) + 1))
         scaled = np.round(counted * scale).astype("int64")
         difference = frame["prompt"] - scaled - self.unlogged
         is_far = difference.abs() > _JUMP * frame["prompt"]
-        missed = self._misses.set_index("request").reindex(frame["request"])
+        missed = self.misses().set_index("request").reindex(frame["request"])
         return frame.assign(
             counted=scaled,
             unlogged=self.unlogged,
             difference=difference,
             mark=np.where(is_far, "estimated", "derived"),
-            foretold=foretold(usage, self.happened),
+            foretold=foretold(self.columns, self.happened),
             missed=missed["missed"].fillna(0).to_numpy("int64"),
             cause=missed["cause"].fillna("").to_numpy(),
             cost=self.cost,
@@ -236,12 +240,12 @@ class Session:
     def searches_cost(self) -> Floats:
         """Cost of each request's web searches in US dollars; 0 if unpriced."""
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
-        return np.asarray(ints(self.usage["web_searches"]) * rates / 1_000)
+        return np.asarray(self.columns["web_searches"] * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
         """The items missing from the cost, in one sentence; empty if none."""
-        usage = self.usage
+        usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
@@ -265,8 +269,8 @@ class Session:
 
         Where a request read nothing, the first is what a token would have cost.
         """
-        read = ints(self._billed["read"])
-        rest = ints(self._billed["prompt"]) - read
+        read = self._billed["read"]
+        rest = self._billed["prompt"] - read
         read_cost = self._cost(kinds=("read",), at_least=1)
         rest_cost = self._cost(kinds=("fresh", "written"))
         return read_cost / np.maximum(read, 1), rest_cost / np.maximum(rest, 1)
@@ -279,7 +283,7 @@ class Session:
     ) -> Floats:
         """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
         tokens = self._tokens
-        none = np.zeros(len(self.usage), "int64")
+        none = np.zeros(len(tokens["read"]), "int64")
         # A step goes by the whole prompt, also where a part of it was written for an hour.
         sent = tokens["fresh"] + tokens["read"] + tokens["written"] if with_steps else none
         priced = dict.fromkeys(tokens, none)
@@ -296,14 +300,14 @@ class Session:
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
         """The billed tokens of each request by kind; `long` of those written live an hour."""
-        tokens = {kind: ints(self._billed[kind]) for kind in _BILLED.values()}
+        tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all of them at the full price.
-        is_other = flags(self.usage["billed_input_tokens"].notna())
+        is_other = self.columns["billed_input_tokens"] >= 0
         for kind, name in (("fresh", "input"), ("answered", "output")):
-            billed = ints(self.usage[f"billed_{name}_tokens"].fillna(0))
+            billed = np.maximum(self.columns[f"billed_{name}_tokens"], 0)
             tokens[kind] = np.where(is_other, billed, tokens[kind])
         tokens["read"] = np.where(is_other, 0, tokens["read"])
-        return tokens | {"long": ints(self.usage["cache_write_1h_tokens"].fillna(0))}
+        return tokens | {"long": np.maximum(self.columns["cache_write_1h_tokens"], 0)}
 
     def misses(self) -> pd.DataFrame:
         """Return one row per miss: a request that read over 1,024 tokens less than its predecessor left in the cache.
@@ -315,7 +319,9 @@ class Session:
             sentence), cost (what they cost beyond reading them, in US dollars) and paid (as many of them as this prompt
             had to pay for: after a compaction it is shorter).
         """
-        return self._misses.copy()
+        frame = pd.DataFrame(self._misses, columns=Miss._fields)
+        whole = ("request", "missed", "paid")
+        return frame.astype({"cost": "float64", **dict.fromkeys(whole, "int64")})
 
     def compactions(self) -> pd.DataFrame:
         """Return one row per compaction, as it happened.
@@ -329,33 +335,29 @@ class Session:
             the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
         sizes = np.round(self.sizes)
-        missed = self._misses[self._misses["cause"] == COMPACTION].set_index("request")["cost"]
-        billed = self._billed.assign(
-            place=ints(self.usage["message_index"]),
-            cost=self.cost,
-            miss_cost=missed.reindex(range(1, len(self.usage) + 1), fill_value=0.0).to_numpy(),
-        )
-        writes_summary = flags(self.usage["is_summary"])
-        own = billed[~writes_summary]
+        missed = {miss.request: miss.cost for miss in self._misses if miss.cause == COMPACTION}
+        prompt, read = (self._billed[name] for name in ("prompt", "read"))
+        places = self.columns["message_index"]
+        writes_summary = self.columns["is_summary"]
         rows = []
         for compaction in self.trace.fields.get("compactions") or ():
             at = compaction["at"]
-            before = own.loc[own["place"].between(0, at - 1), "prompt"].tolist()
+            before = prompt[~writes_summary & (places >= 0) & (places < at)].tolist()
             row = _COMPACTION | {
                 "message_index": at,
                 "before": compaction.get("before_tokens", 0) or [0, *before][-1],
                 "summary": int(sizes[at]),
             }
-            for call in billed[writes_summary & (billed["place"] == at)].head(1).to_dict("records"):
-                is_shared = 2 * call["read"] > call["prompt"]
+            for call in np.flatnonzero(writes_summary & (places == at))[:1].tolist():
+                is_shared = 2 * read[call] > prompt[call]
                 row["call"] = "shared prefix" if is_shared else "new prefix"
-                row["call_tokens"] = call["prompt"]
-            for following in own[own["place"] > at].head(1).to_dict("records"):
-                row["after"] = following["prompt"]
+                row["call_tokens"] = int(prompt[call])
+            for following in np.flatnonzero(~writes_summary & (places > at))[:1].tolist():
+                row["after"] = int(prompt[following])
                 row["left"] = max(0, row["before"] - row["after"])
-                row["next_paid"] = following["prompt"] - following["read"]
-                row["next_cost"] = following["cost"]
-                row["miss_cost"] = following["miss_cost"]
+                row["next_paid"] = int(prompt[following] - read[following])
+                row["next_cost"] = float(self.cost[following])
+                row["miss_cost"] = missed.get(following + 1, 0.0)
             rows.append(row)
         return pd.DataFrame(rows, columns=[*_COMPACTION])
 
@@ -379,8 +381,8 @@ class Session:
         ValueError
             If there is no such request, or its prompt is not in the log.
         """
-        prompts = ints(self._billed["prompt"])
-        places = ints(self.usage["message_index"])
+        prompts = self._billed["prompt"]
+        places = self.columns["message_index"]
         if request is None:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
         if not 1 <= request <= len(prompts) or places[request - 1] < 0:
@@ -419,18 +421,18 @@ class Session:
             model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
             missed_cost, unexplained (share of the missed tokens) and compactions.
         """
-        missed = self._misses
-        strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
+        missed = sum(miss.missed for miss in self._misses)
+        strange = sum(miss.missed for miss in self._misses if miss.cause == UNEXPLAINED)
         return {
-            "requests": len(self.usage),
-            **{name: int(self._billed[name].sum()) for name in _BILLED.values()},
+            "requests": len(self.columns["model"]),
+            **{name: int(tokens.sum()) for name, tokens in self._billed.items()},
             "cost": float(self.cost.sum()),
             "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
             "steps_cost": float(self.steps_cost.sum()),
-            "misses": len(missed),
-            "missed": int(missed["missed"].sum()),
-            "missed_cost": float(missed["cost"].sum(skipna=False)),
-            "unexplained": float(strange / missed["missed"].sum()) if len(missed) else 0.0,
+            "misses": len(self._misses),
+            "missed": missed,
+            "missed_cost": sum((miss.cost for miss in self._misses), 0.0),
+            "unexplained": strange / missed if missed else 0.0,
             "compactions": len(self.trace.fields.get("compactions") or ()),
         }
 
@@ -441,12 +443,26 @@ class Session:
         if not totals["misses"]:
             return f"No request of {totals['requests']:,} missed the cache."
         number = many(totals["misses"], "miss", "misses")
-        if np.isnan(totals["cost"]):
-            unknown = self.usage.loc[np.isnan(self.cost), "model"].fillna("its model").unique()
-            named = ", ".join(map(str, unknown))
-            return f"{number}, {totals['missed']:,} tokens; no price is known for {named}: give one to know the cost."
+        if self.price_gap:
+            again = sum(miss.paid for miss in self._misses)
+            return (
+                f"{number}: {totals['missed']:,} cached tokens were not read; {again:,} were still in the prompt "
+                f"and were paid again. {self.price_gap}"
+            )
         paid = f"${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}"
         return f"Its {number} of the cache cost {paid}."
+
+    @property
+    def price_gap(self) -> str:
+        """The models without a price, and the fix; empty if the whole cost is known."""
+        unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
+        if not unknown:
+            return ""
+        named = ", ".join(name or "a model that is not named" for name in unknown)
+        fix = "Give the prices of another model with --price, or prices= in Python"
+        if price_list() is None:
+            fix = missing_extra("genai-prices", "lab", "the cost")
+        return f"No price is known for {named}. {fix}."
 
     @property
     def gap_sentence(self) -> str:
@@ -480,18 +496,18 @@ class Session:
         return costs | without_empty(searches=float(self.searches_cost.sum()))
 
     def __repr__(self) -> str:
-        return f"Session({brief(self.trace.id)}, {many(len(self.usage), 'request')})"
+        return f"Session({brief(self.trace.id)}, {many(len(self.cost), 'request')})"
 
     def _repr_html_(self) -> str:
         filled = self.filled_by()
         rows = [*filled.assign(share=filled["share"].map("{:.0%}".format)).itertuples(index=False)]
         parts = [(name, max(0, size)) for name, size, *_ in rows[:-1]]
-        title = f"{self.trace.id}: {many(len(self.usage), 'request')}, the largest prompt"
+        title = f"{self.trace.id}: {many(len(self.cost), 'request')}, the largest prompt"
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
         """Return the prices of each request, with or without writes that live an hour; default: as its own did."""
-        of_hour = ints(self.usage["cache_write_1h_tokens"].fillna(0)) > 0
+        of_hour = self.columns["cache_write_1h_tokens"] > 0
         if hour is not None:
             of_hour[:] = hour
         return tuple(
@@ -504,17 +520,18 @@ class Session:
         """Each request's prices, with five-minute and with one-hour cache writes."""
         if self.prices is not None:
             given = prices_of(self.prices) or Prices("")
-            return ((given, given),) * len(self.usage)
-        # No listed price changes within half an hour. Requests at the same prices have the same objects.
-        usage = self.usage.assign(time=self.usage["time"].dt.floor("30min"))
+            return ((given, given),) * len(self.columns["model"])
         known: dict[Prices, Prices] = {}
         rates = {}
-        keys = [*usage[["model", "time", "tier", "region"]].itertuples(index=False, name=None)]
+        # No listed price changes within half an hour. Requests at the same prices have the same objects.
+        halves = np.nan_to_num(self.columns["time"] // _HALF_HOUR, nan=-1.0).tolist()
+        names = (self.columns[name].tolist() for name in ("model", "tier", "region"))
+        keys = [*zip(halves, *names, strict=True)]
         for key in dict.fromkeys(keys):
-            name, time, tier, region = key
+            half, name, tier, region = key
             short = long = Prices("")
             if name is not None:
-                on = None if pd.isna(time) else time.to_pydatetime()
+                on = datetime.fromtimestamp(half * _HALF_HOUR, UTC) if half >= 0 else None
                 short, long = (
                     known_prices(name, on, hour=hour, tier=tier, region=region)
                     for hour in (False, True)
@@ -542,5 +559,5 @@ def outlined_sessions(path: Path) -> Iterator[Session]:
     """Read a session and its sub-agents without the long texts, which are most of a file."""
     for number, source in enumerate(Loader(outlined=True).sources(path)):
         trace = made_trace(source[1], source[0], source[2])
-        if number == 0 or usage_frame(trace)["side_chain"].any():
+        if number == 0 or usage_columns(trace)["side_chain"].any():
             yield Session(trace)

@@ -18,8 +18,8 @@ from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import brief, check_tokens
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import counter as counter_named
@@ -41,7 +41,6 @@ from budgetkit.message import Data
 from budgetkit.plan import Floats
 from budgetkit.pruning import policy_of
 from budgetkit.pruning.policies import System, Trigger
-from budgetkit.trace import ints
 
 #: Sizes where a session might be compacted, in tokens.
 THRESHOLDS = (
@@ -266,11 +265,11 @@ class _Trial:
             raise ValueError(
                 "The provider of this session sells one cache life only. Compare another setting."
             )
-        pause = session.happened["pause"].to_numpy()[record.rows]
+        pause = session.happened["pause"][record.rows]
         missed = session.misses()
         expired = np.isin(record.rows, missed.loc[missed["cause"] == LIFE, "request"] - 1)
         most = np.where(expired, UNLIMITED, record.read_as_held)
-        head = ints(session.usage["cache_read_tokens"])[:1]
+        head = session.columns["cache_read_tokens"][:1]
         most = np.where(pause > LIVES[life], np.minimum(most, head), most)
         changed = replace(
             record, read_as_held=most, prices=tuple(prices[row] for row in record.rows.tolist())
@@ -282,7 +281,7 @@ class _Trial:
         record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
         low, usual, high, ratios = _token_ratios(self.session, name)
-        hour = (self.session.usage["cache_write_1h_tokens"].fillna(0).to_numpy() > 0)[record.rows]
+        hour = self.session.columns["cache_write_1h_tokens"][record.rows] > 0
         short, long = (known_prices(name, hour=is_long) for is_long in (False, True))
         own = self.setup.costs(self.setup.as_held())[0] - record.beside
         share_beside = record.beside / own if own else 0.0
@@ -328,7 +327,7 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
     """Add up the tables of several sessions; choose a value on the older half, and try it on the newer one."""
     tables = []
-    for session in sorted(sessions, key=lambda one: one.usage["time"].min()):
+    for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):
             tables.append(table_of(session))
     used = [table for table in tables if table.attrs["is_ranked"]]

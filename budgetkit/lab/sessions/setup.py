@@ -16,15 +16,15 @@ from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
-import pandas as pd
 
+import budgetkit.frames as pd
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
-from budgetkit.lab.replay import Prices, Replay, prices_of
-from budgetkit.lab.replay.cost import known_prices
+from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.causes import COMPACTION, used_later
@@ -37,7 +37,7 @@ from budgetkit.plan import Ints
 from budgetkit.pruning import NEVER, OldestFirst, Policy
 from budgetkit.pruning.policies import Compact, System
 from budgetkit.requests import Framing
-from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
+from budgetkit.trace import Trace, in_line, usage_columns
 
 #: The text that stands for instructions and tools that the log does not hold.
 UNLOGGED = "(instructions and tools that the log does not hold)"
@@ -309,8 +309,8 @@ def replay_setup(
                 "session.trace to replay its messages with another cache."
             )
         scaled = replace(scaled, scale=session.counted[1])
-        for_an_hour = int(session.usage["cache_write_1h_tokens"].sum())
-        is_long = 2 * for_an_hour > int(session.usage["cache_write_tokens"].sum())
+        for_an_hour = int(np.maximum(session.columns["cache_write_1h_tokens"], 0).sum())
+        is_long = 2 * for_an_hour > int(session.columns["cache_write_tokens"].sum())
     name = source.model
     prices = prices_of(price)
     if prices is None and name is not None:
@@ -339,7 +339,7 @@ def replay_setup(
         session=session,
         disproved=0 if window else disproved,
     )
-    if session is not None and len(in_line(session.usage)):
+    if session is not None and len(in_line(session.columns)):
         acts_at = None if window else own_trigger(trace)
         return _as_recorded(replace(setup, acts_at=acts_at), session)
     whole, places = _whole(trace)
@@ -354,8 +354,8 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     whole, places = _whole(held)
     stays = np.array(places) >= 0
     prices = session.prices_by_request()
-    beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
-    beside = beside[~flags(session.usage["is_summary"])[beside]]
+    is_summary = session.columns["is_summary"]
+    beside = np.setdiff1d(np.flatnonzero(~is_summary), measured.rows)
     lengths = [size for size in session.compactions()["summary"].tolist() if size > 0]
     own_summaries = (min(lengths), max(lengths)) if lengths else None
     all_missed, most_read, head = _most_read(session, measured.rows)
@@ -375,7 +375,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
             read_as_held=all_missed,
             most_read=most_read,
             after_compaction=head,
-            answered=ints(session.usage["output_tokens"])[measured.rows],
+            answered=session.columns["output_tokens"][measured.rows],
             beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
@@ -389,16 +389,16 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
     The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
     as its first request does.
     """
-    read = ints(session.usage["cache_read_tokens"])
+    read = session.columns["cache_read_tokens"]
     missed = session.misses()
-    is_compaction = flags(missed["cause"] == COMPACTION)
-    places = ints(missed["request"]) - 1
+    is_compaction = (missed["cause"] == COMPACTION).to_numpy()
+    places = missed["request"].to_numpy() - 1
     whole = np.full(len(read), UNLIMITED)
     whole[:1] = read[:1]
     whole[places] = read[places]
     # A compaction after a pause that nothing outlives hides that pause.
     happened = session.happened
-    has_expired = flags(happened["pause"] > happened["life"])[places]
+    has_expired = (happened["pause"] > happened["life"])[places]
     most = whole.copy()
     most[places[is_compaction]] = UNLIMITED
     most[places[is_compaction & has_expired]] = read[:1]
@@ -414,10 +414,11 @@ def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int 
     kind of a compaction: automatic or by hand.
     """
     marks = []
-    usage = usage_frame(trace)
+    usage = usage_columns(trace)
     for compaction in trace.fields.get("compactions") or ():
         if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
-            prompts = usage["context_tokens"][usage["message_index"] < compaction["at"]]
+            places = usage["message_index"]
+            prompts = usage["context_tokens"][(places >= 0) & (places < compaction["at"])]
             marks.append(min([int(compaction["before_tokens"]), *prompts[-1:].tolist()]))
     return min(marks, default=None)
 
@@ -439,7 +440,7 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
     """
     known = USUAL_WINDOW
     shown = trace.fields.get("window")
-    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
+    largest = usage_columns(trace)["context_tokens"].max(initial=0)
     if type(shown) is int:
         known = catalogue_of("codex", shown)
     else:

@@ -14,7 +14,14 @@ from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_lin
 from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.html import colour
 from budgetkit.counters import encoding_names
-from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, budget_of, filled_in, read_budget
+from budgetkit.inputs.budgets import (
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    budget_of,
+    filled_in,
+    read_budget,
+)
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT
 from budgetkit.lab.explorers.budget.results import BudgetStage, known_model, typed_model

@@ -33,7 +33,8 @@ from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay import Prices, Replay, prices_of
+from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data

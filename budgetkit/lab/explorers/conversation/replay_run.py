@@ -20,21 +20,15 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Counter
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.replay import (
-    Prices,
-    Replay,
-    contexts,
-    cost,
-    evidence,
-    rank_policies,
-    replay,
-    spent,
-)
+from budgetkit.lab.replay import cost
+from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.forecast import Pace, first_over
-from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.replay.outlook import first_cut, pace_of
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of, spent
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.comparing import (
     USUAL,
     Comparison,
@@ -49,7 +43,7 @@ from budgetkit.pruning import NEVER, Policy
 from budgetkit.pruning.policies import system
 from budgetkit.requests import Framing
 from budgetkit.state import to_json
-from budgetkit.trace import Trace, usage_frame
+from budgetkit.trace import Trace, usage_columns
 
 Spec = Data
 Drawn = tuple[pd.DataFrame, Spec]
@@ -278,7 +272,9 @@ class ReplayRun:
         """The conversation with its provider's bill; None if it records no usage."""
 
         def read() -> tuple[Trace, Session | None]:
-            return self.trace, None if usage_frame(self.trace).empty else Session(self.trace)
+            return self.trace, None if not len(usage_columns(self.trace)["model"]) else Session(
+                self.trace
+            )
 
         return self.library.once_large(("session", id(self.trace)), read)[1]
 

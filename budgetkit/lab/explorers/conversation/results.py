@@ -31,9 +31,9 @@ from budgetkit.lab.explorers.conversation.settings import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
-from budgetkit.lab.replay import Prices, turn_sizes
-from budgetkit.lab.replay.cost import Price
+from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import Pace
+from budgetkit.lab.replay.outlook import turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.message import Data, Message
 from budgetkit.plan import Floats, Ints

@@ -14,7 +14,7 @@ from budgetkit.budget import Share, brief, quoted
 from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.files import Table, read_rows
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.replay import Prices
+from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model
