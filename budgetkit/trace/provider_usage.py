@@ -28,11 +28,7 @@ _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
 _PAID = ["web_searches", "paid_tools"]
-#: Seconds from 1970 to the last moment that a frame can hold.
-_LAST_MOMENT = 9.2e9
 _MOST = 1 << 53
-
-
 #: The provider's token counts by column, an array each.
 Usage = Mapping[str, npt.NDArray[Any]]
 
@@ -59,16 +55,14 @@ def usage_columns(trace: Trace) -> Usage:
         for whole, read, written in zip(column("context_tokens", int), *cached, strict=True)
     ]
     columns |= {name: column(name, int, -1) for name in _OPTIONAL}
-    for name in _TIMES:
-        times = np.array([seconds(row.get(name)) for row in rows], dtype="float64")
-        columns[name] = np.where(np.abs(times) < _LAST_MOMENT, times, np.nan)
+    columns |= {name: [seconds(row.get(name)) for row in rows] for name in _TIMES}
     columns |= {name: [row.get(name) is True for row in rows] for name in _MARKS}
     columns |= {name: column(name, str, "") for name in _PRICED}
     columns |= {name: column(name, int, 0) for name in _PAID}
-    whole = ("message_index", "context_tokens", "fresh_tokens", *_OPTIONAL, *_PAID)
-    kinds = dict.fromkeys(whole, "int64")
-    kinds |= dict.fromkeys(_MARKS, "bool") | dict.fromkeys(["model", *_PRICED], "object")
-    return {name: np.array(values, dtype=kinds.get(name)) for name, values in columns.items()}
+    # Texts stay as they are; without a request no value shows the type.
+    kinds = dict.fromkeys(["model", *_PRICED], "object")
+    usual = None if rows else "int64"
+    return {name: np.array(values, kinds.get(name, usual)) for name, values in columns.items()}
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -104,7 +98,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         numbers = pd.Series(columns[name], dtype="Int64")
         frame[name] = numbers.mask(numbers < 0)
     for name in _TIMES:
-        frame[name] = pd.to_datetime(columns[name], unit="s", utc=True)
+        frame[name] = pd.to_datetime(columns[name], unit="s", utc=True, errors="coerce")
     return frame
 
 
