@@ -205,13 +205,15 @@ def test_a_request_holds_no_text_twice(block: Any, form: Any) -> None:
     history = [{"role": "user", "content": [block]}, {"role": "assistant", "content": "Yes."}]
     loaded = bk.load_traces(history)[0]
     once = TEXT.count("alpha")
-    for value in (history, loaded):
+    values: list[Any] = [history, loaded]
+    for value in values:
         built = bk.build(
             bk.presets.working_memory(30_000, output=300), "gpt-4o", history=value, form=form
         )
-        trimmed = bk.trim([*getattr(value, "messages", value)], 30_000, "gpt-4o", form=form)
+        said = getattr(value, "messages", value)
+        trimmed = bk.trim(said, 30_000, "gpt-4o", form=form)
         talk = bk.Conversation("chat", model="gpt-4o", form=form)
-        talk.add([*getattr(value, "messages", value)])
+        talk.add(said)
         for messages in (built.messages, trimmed, talk.request().messages):
             assert str(messages).count("alpha") <= once
             assert all("native" not in message for message in messages)
