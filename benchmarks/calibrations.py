@@ -85,6 +85,16 @@ NEWER = Estimate(
     source="1.41 x o200k_base and the hidden prompts of sonnet-5, from recorded calls of public projects",
     date=READ,
 )
+NEWER_PROMPTS = {"tools": 338, "forced": 455, "sequential": 0}
+# Claude Opus 4.7's frame, from data/frames.toml.
+OPUS = replace(
+    NEWER,
+    family="claude-opus-4.7",
+    pattern="claude-.*4-7",
+    tool_times=1.1,
+    source="1.41 x o200k_base and the constants of data/frames.toml, from recorded calls of public projects",
+)
+OPUS_FRAME = {"request": 11, "turn": 3, "tools": 675, "forced": 804, "schema": 118, "thinking": 29}
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,12 +337,12 @@ def versions(calls: Iterable[dict[str, Any]]) -> dict[str, str]:
 def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
     """Write the table's rows, its header first."""
     made, ranges = fit(found), spreads(found, left_out(found))
-    newer = replace(
-        NEWER,
-        constants={**made["claude-4.5"].constants, "tools": 338, "forced": 455, "sequential": 0},
-    )
-    listed = [("claude", newer), *((group, made[family]) for group, *_, family, _ in families())]
-    ends = [f"{kind}_{end}" for kind in ("text", "tools") for end in ("low", "high")]
+    shared = {**made["claude-4.5"].constants, **NEWER_PROMPTS}
+    listed = [
+        ("claude", replace(OPUS, constants={**shared, **OPUS_FRAME})),
+        ("claude", replace(NEWER, constants=shared)),
+        *((group, made[family]) for group, *_, family, _ in families()),
+    ]
     header = [
         "family",
         "pattern",
@@ -344,7 +354,9 @@ def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
         "schema_shown",
         "tool_times",
     ]
-    table: list[list[Any]] = [[*header, *ends, "calls", "projects", "source", "date"]]
+    table: list[list[Any]] = [
+        [*header, "text_low", "text_high", "calls", "projects", "source", "date"]
+    ]
     for group, each in listed:
         own = [row for row in found if row.family == each.family]
         projects = sorted({named[row.project] for row in own})
@@ -353,7 +365,7 @@ def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
             [each.family, each.pattern, each.counter, each.slope, each.mark]
             + [each.constants[name] for name in CONSTANTS]
             + [each.tool_form, shown, each.tool_times]
-            + [f"{end:.3f}" for kind in ("text", "tools") for end in ranges[group, kind]]
+            + [f"{end:.3f}" for end in ranges[group, "text"]]
             + [
                 len(own),
                 len(projects),

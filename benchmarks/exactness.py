@@ -1,8 +1,9 @@
 """Write data/exactness.csv: ``python -m benchmarks.exactness CALLS...`` counts recorded calls by the rules.
 
 CALLS are files of recorded calls (JSON lines, packed by xz or not): a request, the model that answered, the provider's
-``input_tokens`` and the project each. Run it where all vocabularies are (extras ``claude`` and ``open``, and Gemma's
-file in ``$BUDGETKIT_TOKENIZERS``). In an interval a project weighs as the root of its calls.
+``input_tokens`` and the project each. Run it where all vocabularies are (extras ``claude`` and ``makers``, and Gemma's
+file in ``$BUDGETKIT_TOKENIZERS``), and with ``--estimates`` where no extra is. Rules that a run has no call of keep
+their rows. In an interval a project weighs as the root of its calls.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,12 +25,25 @@ from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
 from budgetkit.requests.billing.frames import FrameRules
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
-from budgetkit.requests.billing.request_count import CALLS, Evidence, coarser_names, rules_name
+from budgetkit.requests.billing.request_count import (
+    CALLS,
+    Evidence,
+    coarser_names,
+    evidence_rows,
+    rules_name,
+)
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "exactness.csv"
 READ = "2026-11-23"
-TAIL = 0.025  # of the weight at either end, outside the interval
+#: The end of an id that OpenAI writes; eight of its digits are the time of the answer, in seconds since 1970.
+_ID = re.compile(r"[a-z]+_([0-9a-f]{32,})")
+_TIME_AT = (0, 16, 18)  # where they begin, by the form of the id
+_FIRST_ANSWER = 1_735_689_600  # 2025-01-01: the interface is younger
+_AS_TODAY = 1_743_465_600  # 2025-04-01: from then on the interface bills as it does today
+_REDACTED = "REDACTED"
+TAIL = 0.04  # of the weight at either end, outside the interval
 HEAD = (
     "# How often the rules were right about recorded calls of public projects on GitHub (request and provider's own "
     f"usage), by what a call holds; written by benchmarks/exactness.py, calls read {READ}; columns in data/README.md"
@@ -44,6 +59,7 @@ class Judged:
     counted: int
     billed: int
     request: str  # its digest
+    is_past: bool = False  # whether it was billed otherwise than today
 
     @property
     def error(self) -> float:
@@ -62,13 +78,34 @@ def judge(call: dict[str, Any]) -> Judged | None:
     if count.uncounted or any(row.kind == "media" for row in count.ledger):
         return None
     written = json.dumps(call["request"], sort_keys=True, default=str)
+    rules = rules_of_call(call)
+    is_responses = isinstance(rules, OpenAIRules) and request.shape == "responses"
     return Judged(
-        names=coarser_names(request, rules_name(rules_of_call(call))),
+        names=coarser_names(request, rules_name(rules)),
         project=project_of(call),
         counted=count.tokens,
         billed=call["input_tokens"],
         request=hashlib.sha256(written.encode()).hexdigest(),
+        is_past=is_responses and is_past(call.get("response")),
     )
+
+
+def is_past(answer: Any) -> bool:
+    """Say whether an answer's ids tell that it was given before OpenAI billed as today, or that no provider wrote them.
+
+    >>> is_past([{"id": "msg_67d44729a01081908211b3a88551948e0e8e4f6e450e93f0"}]), is_past([{"id": "fc_12345xyz"}])
+    (True, True)
+    >>> is_past([{"id": "fc_0a4196b7bcc23a9a00695971f347648195bd604c6a0cb0a69a"}]), is_past([])
+    (False, False)
+    """
+    ids = [str(item["id"]) for item in objects_in(answer) if item.get("id")]
+    if not ids or _REDACTED in ids[0]:
+        return False
+    written = _ID.fullmatch(ids[0])
+    if written is None:
+        return True
+    times = (int(written[1][at : at + 8], 16) for at in _TIME_AT)
+    return any(_FIRST_ANSWER <= time < _AS_TODAY for time in times)
 
 
 def rules_of_call(call: dict[str, Any]) -> OpenAIRules | FrameRules | EstimatedRules:
@@ -93,8 +130,8 @@ def table(calls: Iterable[Judged]) -> list[Evidence]:
 
 
 def evidence(name: str, rows: Sequence[Judged]) -> Evidence:
-    """Sum up one combination."""
-    low, high = interval(rows)
+    """Sum up one combination; what was billed otherwise than today takes no part in its interval."""
+    low, high = interval([row for row in rows if not row.is_past] or rows)
     return Evidence(
         combination=name,
         calls=len(rows),
@@ -106,7 +143,7 @@ def evidence(name: str, rows: Sequence[Judged]) -> Evidence:
 
 
 def interval(rows: Sequence[Judged]) -> tuple[float, float]:
-    """Return between which errors 19 in 20 calls lie; a project weighs as the root of its calls: none decides alone."""
+    """Return between which errors 92 % of calls lie; a project weighs as the root of its calls: none decides alone."""
     calls_of = Counter(row.project for row in rows)
     ordered = sorted((row.error, calls_of[row.project] ** -0.5) for row in rows)
     total = sum(weight for _, weight in ordered)
@@ -136,13 +173,30 @@ def written(rows: Sequence[Evidence]) -> str:
     return f"{HEAD}\n{text.getvalue()}"
 
 
+def rules_of_row(combination: str) -> str:
+    """Return the rules, and the interface, that a row is of.
+
+    >>> rules_of_row("gpt-4o chat: tools, calls")
+    'gpt-4o chat'
+    """
+    return combination.partition(": ")[0]
+
+
 def main() -> None:
     """Write the table to its file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("calls", type=Path, nargs="+")
+    parser.add_argument("--estimates", action="store_true", help="write the rows of estimates")
     settings = parser.parse_args()
     judged = [judge(call) for path in settings.calls for call in recorded(path)]
-    rows = table(call for call in judged if call is not None)
+    rows = [
+        row
+        for row in table(call for call in judged if call is not None)
+        if row.combination.startswith("estimate") == settings.estimates
+    ]
+    tried = {rules_of_row(row.combination) for row in rows}
+    rows += [row for row in evidence_rows().values() if rules_of_row(row.combination) not in tried]
+    rows.sort(key=lambda row: row.combination)
     TABLE.write_text(written(rows), encoding="utf-8")
     earned = [row for row in rows if row.earns_exact and ": any" not in row.combination]
     print(

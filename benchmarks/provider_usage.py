@@ -22,13 +22,12 @@ import pandas as pd
 
 import budgetkit as bk
 from benchmarks import calibrations, exactness
-from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
+from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows
 from budgetkit.counters import basis_of
 from budgetkit.models import resolve
 from budgetkit.models.names import openai_family
 from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.request_count import find_evidence, rules_name
-from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
 
@@ -37,13 +36,6 @@ RESULTS = Path(__file__).parent / "provider-usage.md"
 JUDGED = 100  # calls: smaller groups are shown only
 LEAST_READINGS = 5  # in the third of a session that its constant is taken from
 SESSION_TARGET = 0.02  # mean error of a recorded session
-NEITHER_SIDE = 1.5  # tokens that an estimate is rounded by
-#: The end of an id that OpenAI writes; eight of its digits are the time of the answer, in seconds since 1970.
-_ID = re.compile(r"[a-z]+_([0-9a-f]{32,})")
-_TIME_AT = (0, 16, 18)  # where they begin, by the form of the id
-_FIRST_ANSWER = 1_735_689_600  # 2025-01-01: the interface is younger
-_AS_TODAY = 1_743_465_600  # 2025-04-01: from then on the interface bills as it does today
-_REDACTED = "REDACTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +185,19 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
         except ValueError:
             continue
         tokens = float(own.tokens)
+        is_ruled = openai_family(call["model"]) or frame_for(call["model"])
+        if not is_ruled and own.basis == "estimate":
+            tokens = estimates(call) or tokens
         low, high = own.interval
         called_exact = False
-        if (
-            row is not None
-            and own.basis != "estimate"
-            or openai_family(call["model"])
-            or frame_for(call["model"])
-        ):
-            evidence = find_evidence(row.names, tables[project]) if row is not None else None
-            if evidence is not None:
-                low = min(own.tokens - 1, round(tokens * (1 + evidence.low)))
-                high = max(own.tokens + 1, round(tokens * (1 + evidence.high)))
-                is_own = basis_of(bk.counter(resolve(call["model"]))) == "exact"
-                called_exact = evidence.earns_exact and is_own
-                if called_exact:
-                    low = high = own.tokens
-        elif (estimate := estimates(call)) is not None:
-            tokens, low, high = estimate
+        evidence = find_evidence(row.names, tables[project]) if row is not None else None
+        if evidence is not None:
+            low = min(round(tokens) - 1, round(tokens * (1 + evidence.low)))
+            high = max(round(tokens) + 1, round(tokens * (1 + evidence.high)))
+            is_own = basis_of(bk.counter(resolve(call["model"]))) == "exact"
+            called_exact = evidence.earns_exact and is_own
+            if called_exact:
+                low = high = own.tokens
         yield Call(
             rules=rules_name(exactness.rules_of_call(call)),
             choice=_choice(request),
@@ -223,36 +210,18 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
             high=float("inf") if high is None else float(high),
             billed=call["input_tokens"],
             litellm=_litellm(call, request),
-            is_past=_is_past(call.get("response")),
+            is_past=exactness.is_past(call.get("response")),
             called_exact=called_exact,
         )
 
 
-def _estimates(
-    listed: Sequence[dict[str, Any]],
-) -> Callable[[dict[str, Any]], tuple[float, int, int] | None]:
+def _estimates(listed: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], float | None]:
     """Return what estimates a call by slopes and constants that were fitted without its project."""
-    found = rows(listed)
-    fits = left_out(found)
-    groups = {family: group for group, *_, family, _ in calibrations.families()}
-    ranges = {
-        project: spreads(rest := [row for row in found if row.project != project], left_out(rest))
-        for project in sorted({row.project for row in found})
-    }
+    fits = left_out(rows(listed))
 
-    def estimate(call: dict[str, Any]) -> tuple[float, int, int] | None:
+    def estimate(call: dict[str, Any]) -> float | None:
         row = row_of(call)
-        if row is None:
-            return None
-        tokens = calibrations.estimated(row, fits[row.project][row.family])
-        below, above = ranges[row.project][
-            groups[row.family], "text" if row.kind == "text" else "tools"
-        ]
-        return (
-            tokens,
-            round(tokens * (1 + below) - NEITHER_SIDE),
-            round(tokens * (1 + above) + NEITHER_SIDE),
-        )
+        return calibrations.estimated(row, fits[row.project][row.family]) if row else None
 
     return estimate
 
@@ -287,24 +256,6 @@ def _kind(request: ProviderRequest, own: bk.requests.RequestCount) -> str:
             "media",
         )
     return "image" if any(message.images for message in request.messages) else kind_of(request)
-
-
-def _is_past(answer: Any) -> bool:
-    """Say whether an answer's ids tell that it was given before OpenAI billed as today, or that no provider wrote them.
-
-    >>> _is_past([{"id": "msg_67d44729a01081908211b3a88551948e0e8e4f6e450e93f0"}]), _is_past([{"id": "fc_12345xyz"}])
-    (True, True)
-    >>> _is_past([{"id": "fc_0a4196b7bcc23a9a00695971f347648195bd604c6a0cb0a69a"}]), _is_past([])
-    (False, False)
-    """
-    ids = [str(item["id"]) for item in objects_in(answer) if item.get("id")]
-    if not ids or _REDACTED in ids[0]:
-        return False
-    written = _ID.fullmatch(ids[0])
-    if written is None:
-        return True
-    times = (int(written[1][at : at + 8], 16) for at in _TIME_AT)
-    return any(_FIRST_ANSWER <= time < _AS_TODAY for time in times)
 
 
 def _choice(request: ProviderRequest) -> str:

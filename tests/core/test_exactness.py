@@ -101,26 +101,92 @@ def test_where_a_combination_has_few_calls_its_interval_is_that_of_a_coarser_one
 def test_few_projects_widen_an_interval_and_open_models_are_no_ones_but_their_own() -> None:
     """Of 13 recorded calls of gpt-oss with tools 3 lay in OpenAI's interval, which the table gave them; now 12 do."""
     rows = {
-        "a: one": Evidence("a: one", 8, 1, 0, -0.2, 0.05),
-        "a: two": Evidence("a: two", 30, 2, 9, -0.05, 0.2),
-        "a: anything": Evidence("a: anything", 38, 2, 9, -0.9, 0.9),
-        "a: many": Evidence("a: many", 400, 20, 390, -0.01, 0.02),
+        "one": Evidence("one", 8, 1, 0, -0.2, 0.05),
+        "two": Evidence("two", 30, 2, 9, -0.05, 0.2),
+        "many": Evidence("many", 400, 20, 390, -0.01, 0.02),
     }
-    for names, interval in (
-        (("x", "a: one"), (-0.6, 0.3)),
-        (("x", "a: one", "a: two"), (-0.2, 0.4)),
-        (("x", "a: one", "a: many"), (-0.01, 0.02)),
-        (("x", "a: two", "a: anything"), (-0.2, 0.4)),
-        (("x",), (-0.3, 0.3)),
+    for names, interval, projects in (
+        (("one", "last"), (-0.6, 0.3), 1),
+        (("x", "one", "two", "last"), (-0.6, 0.4), 2),
+        (("x", "one", "many", "last"), (-0.6, 0.15), 20),
+        (("many", "one", "last"), (-0.011, 0.022), 20),
+        (("x", "y", "many", "last"), (-0.3, 0.3), 20),
+        (("many", "y", "one"), (-0.011, 0.022), 20),
+        (("x", "y", "two"), (-0.3, 0.4), 2),
+        (("x",), (-0.3, 0.3), 0),
     ):
         evidence = find_evidence(names, rows)
-        assert (evidence.low, evidence.high) == approx(interval)
+        assert (evidence.low, evidence.high) == approx(interval), names
+        assert evidence.seen_in == projects
 
     asked = body("openai/gpt-oss-120b", tools=[tool(SCHEMA)])
     low, high = count_request(asked).interval
     tokens = count_request(asked).tokens
     assert low <= 0.8 * tokens
     assert high is not None and high >= 1.2 * tokens
+
+
+PINGS = tuple(
+    {"id": number, "type": "function", "function": {"name": "ping", "arguments": "{}"}}
+    for number in "12"
+)
+ANSWERED = (
+    HELLO,
+    {"role": "assistant", "tool_calls": PINGS},
+    *({"role": "tool", "tool_call_id": number, "content": "up"} for number in "12"),
+)
+ANSWER_SCHEMA = {"type": "json_schema", "json_schema": {"name": "host", "schema": SCHEMA}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "below", "above"),
+    [
+        # Recorded bills lay so far off, as shares of the count: an interval holds them.
+        (body("amazon.nova-micro-v1:0", messages=[*ANSWERED], tools=[tool(SCHEMA)]), 0.0, 0.093),
+        (body("amazon.nova-lite-v1:0", tools=[tool(SCHEMA)]), 0.034, 0.003),
+        (body("claude-opus-4-7", tools=[tool(SCHEMA)]), 0.025, 0.007),
+        (body("claude-opus-4-7", messages=[*ANSWERED], tools=[tool(SCHEMA)]), 0.006, 0.02),
+        (body("claude-3-7-sonnet-20250219", response_format=ANSWER_SCHEMA), 0.0, 0.949),
+        (body("claude-sonnet-5", tools=[tool(SCHEMA)]), 0.29, 0.29),
+        (body("whatever", tools=[tool(SCHEMA)]), 0.1, 0.08),
+    ],
+)
+def test_an_interval_holds_what_recorded_calls_were_billed(
+    asked: dict[str, Any], below: float, above: float
+) -> None:
+    counted = bk.count_request(asked)
+    low, high = counted.interval
+    assert low <= (1 - below) * counted.tokens
+    assert high is not None and high >= (1 + above) * counted.tokens
+    assert counted.interval_words.startswith("range seen in ")
+
+
+def test_opus_4_7_without_its_vocabulary_has_its_own_hidden_prompt() -> None:
+    """A recorded call with one tool was billed 913 where 590 were counted; 907 are."""
+    counted = bk.count_request(body("claude-opus-4-7", tools=[tool(SCHEMA)]))
+    hidden = [row.tokens for row in counted.ledger if row.kind == "hidden prompt"]
+    assert hidden == [675]
+    others = bk.count_request(body("claude-opus-4-8", tools=[tool(SCHEMA)]))
+    assert [row.tokens for row in others.ledger if row.kind == "hidden prompt"] == [338]
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5", "gpt-5.4"])
+@pytest.mark.parametrize(
+    "tools", [[], [{"type": "function", "name": "ping", "parameters": SCHEMA}]]
+)
+def test_a_text_on_responses_has_an_interval_of_a_token(model: str, tools: list[Any]) -> None:
+    """Its upper end was three times the count: the bills of March 2025 had been among those it rested on."""
+    counted = bk.count_request({"model": model, "input": "Hello world", "tools": tools})
+    low, high = counted.interval
+    assert high is not None
+    assert counted.tokens - 1 <= low <= counted.tokens <= high <= counted.tokens + 1
+
+
+def test_a_response_format_is_read_for_claude_too() -> None:
+    """Only the chat format has it; read as Anthropic's, the schema was left out without a word."""
+    counted = bk.count_request(body("claude-3-7-sonnet-20250219", response_format=ANSWER_SCHEMA))
+    assert "answer schema" in [row.kind for row in counted.ledger]
+    assert counted.shape == "chat"
 
 
 def test_the_table_calls_exact_only_what_earns_it() -> None:

@@ -30,7 +30,7 @@ def test_equal_calls_of_a_project_stand_once_and_each_stands_in_coarser_groups_t
     ]
     judged = [row for row in map(judge, calls) if row is not None]
     rows = {row.combination: row for row in table(judged)}
-    fine, coarse = rows["gpt-4o chat: text"], rows["gpt: anything"]
+    fine, coarse = rows["gpt-4o chat: text"], rows["gpt: any text"]
     assert (
         (fine.calls, fine.projects, fine.exact)
         == (coarse.calls, coarse.projects, coarse.exact)
@@ -45,6 +45,19 @@ def test_one_project_with_many_calls_does_not_decide_an_interval() -> None:
     few = [Judged(("x",), "few", 100, 120, str(number)) for number in range(4)]
     assert interval(many + few) == (0.0, 0.2)
     assert interval(many) == (0.0, 0.0)
+
+
+def test_a_bill_of_another_time_is_counted_but_takes_no_part_in_an_interval() -> None:
+    old = "msg_67d44729a01081908211b3a88551948e0e8e4f6e450e93f0"
+    new = "msg_0a4196b7bcc23a9a00695971f347648195bd604c6a0cb0a69a"
+    calls = [
+        {**call(text, "a", billed), "request": {"input": text}, "response": [{"id": answer}]}
+        for text, billed, answer in (("Hello", 26, old), ("Hello world", 9, new))
+    ]
+    judged = [row for row in map(judge, calls) if row is not None]
+    assert [row.is_past for row in judged] == [True, False]
+    row = next(row for row in table(judged) if row.combination == "gpt-4o responses: text")
+    assert (row.calls, row.exact, row.low, row.high) == (2, 1, 0, 0)
 
 
 def test_vertex_is_known_by_its_usage_and_what_cannot_be_counted_stays_out() -> None:

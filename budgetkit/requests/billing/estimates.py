@@ -63,13 +63,8 @@ class Estimate:
     tool_form: str = "json"  # how tools are written: "json" or "words"
     schema_shown: bool = True  # whether an answer schema's JSON is billed
     tool_times: float = 1.0  # how much more of their text is billed than of other text
-    # For "text" and "tools", how far bills lay below and above the estimate, as shares of it.
-    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
     source: str = ""  # where it was fitted
     date: str = ""  # when that was read
-    projects: int = (
-        0  # how many the recorded calls come from; 0 where it was taken from a family like it
-    )
 
 
 def estimate_for(model: str) -> Estimate:
@@ -83,11 +78,7 @@ def estimate_for(model: str) -> Estimate:
         name: row[name] for name in ("family", "pattern", "counter", "tool_form", "source", "date")
     }
     fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}
-    fields["projects"] = int(row["projects"])
     fields["constants"] = {name: int(row[name]) for name in CONSTANTS}
-    fields["spread"] = {
-        kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")
-    }
     return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
 
 

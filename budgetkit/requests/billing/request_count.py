@@ -48,7 +48,12 @@ _ENOUGH = 40  # calls of a combination, for an interval of its own
 _ENOUGH_PROJECTS = 4
 # A choice of types, or a reference, somewhere in the JSON of a schema.
 _UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
+# OpenAI's open models are run, and billed, by others.
+_MAKER = re.compile(r"^(?:gpt-oss|estimate-[^-]+|[^-]+)")
 _UNHEARD_OF = 0.1  # either way, before it is widened for the few projects that tried a rule
+# The widest interval, as errors in shares of the count.
+_LOWEST = -0.9
+_HIGHEST = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,9 @@ class Evidence:
     exact : int
         How many of the calls were counted exactly.
     low, high : float
-        Between which errors 19 in 20 bills lay, billed less counted, as shares of the count.
+        Between which errors nine in ten bills lie, billed less counted, as shares of the count.
+    seen_in : int
+        The number of projects that the interval rests on.
     """
 
     combination: str
@@ -73,6 +80,7 @@ class Evidence:
     exact: int = 0
     low: float = 0.0
     high: float = 0.0
+    seen_in: int = 0
 
     @property
     def earns_exact(self) -> bool:
@@ -103,26 +111,37 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 
     If few calls are recorded, the interval of a coarser combination is used.
     """
-    return find_evidence(coarser_names(request, rules), _rows())
+    return find_evidence(coarser_names(request, rules), evidence_rows())
 
 
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the first name's evidence from a table.
 
-    The interval is taken from the first name with enough calls. If none has, it is the range of the coarsest of its
-    kind times 1 + 2 / projects, and no less than as much of 10 %: the next project differs from the few that were seen.
+    The interval holds the range of the first name with enough calls, and that of each finer one times 1 + 2 / projects:
+    the next project differs from the few that were seen. If none has enough, or none is of these very rules, it is no
+    less than as much of 10 %. The last name serves only where the table has no other.
     """
-    matches = [rows[name] for name in names if name in rows]
     own = rows.get(names[0], Evidence(names[0]))
-    for row in matches:
-        if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS:
-            return replace(own, low=row.low, high=row.high)
-    of_kind = [row for row in matches if not row.combination.endswith(": anything")]
-    coarsest = [own, *matches, *of_kind][-1]
-    wider = 1 + 2 / max(1, coarsest.projects)
-    least = _UNHEARD_OF * wider
-    low = min(coarsest.low * wider, -least)
-    return replace(own, low=low, high=max(coarsest.high * wider, least))
+    low = high = 0.0
+    projects = 0
+    is_enough = False
+    known = [rows[name] for name in names[:-1] if name in rows]
+    if not known and names[-1] in rows:
+        known = [rows[names[-1]]]
+    for row in known:
+        projects = max(projects, row.projects)
+        is_enough = row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS
+        wider = 1 + 2 / row.projects
+        low = min(low, row.low * wider)
+        high = max(high, row.high * wider)
+        if is_enough:
+            break
+    is_tried = any(name in rows for name in names[:2])
+    if not (is_enough and is_tried):
+        least = _UNHEARD_OF * (1 + 2 / (projects if is_tried else 1))
+        low = min(low, -least)
+        high = max(high, least)
+    return replace(own, low=max(low, _LOWEST), high=min(high, _HIGHEST), seen_in=projects)
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
@@ -131,22 +150,22 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
     ('claude-4.5 chat: text', 'claude-4.5 chat: any text', 'claude chat: any text', 'claude: any text',
-     'claude: anything')
+     'claude: any text')
     """
     kind = _kind(request)
-    # OpenAI's open models are run, and billed, by others.
-    maker = "gpt-oss" if rules.startswith("gpt-oss") else rules.partition("-")[0]
+    maker = _MAKER.findall(rules)[0]
     return (
         combination(request, rules),
         f"{rules} {request.shape}: {kind}",
         f"{maker} {request.shape}: {kind}",
         f"{maker}: {kind}",
-        f"{maker}: anything",
+        f"{maker.partition('-')[0]}: {kind}",
     )
 
 
 @cache
-def _rows() -> Mapping[str, Evidence]:
+def evidence_rows() -> Mapping[str, Evidence]:
+    """Return the table of exactness by combination."""
     return {
         row["combination"]: Evidence(
             row["combination"],
@@ -212,6 +231,7 @@ _EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details")
 _AFTER_REASONING = 9
 _BEYOND = 0.05  # of the next project's bills, on either side
+_UNKNOWN_RULES = "estimate-any other"
 _NO_LESS = 1  # token that an estimate's interval reaches to either side
 
 
@@ -262,6 +282,8 @@ class RequestCount:
         The basis of the number, as :func:`budgetkit.counters.basis_of` has it of a counter.
     nearer : str
         The one line that says how a count would come nearer; empty where nothing would.
+    interval_words : str
+        The meaning of the interval: the range seen in so many public projects; empty if the count is exact.
 
     Examples
     --------
@@ -278,6 +300,7 @@ class RequestCount:
     ledger: tuple[LedgerRow, ...]
     basis: Basis = "estimate"
     nearer: str = ""
+    interval_words: str = ""
 
     @property
     def tokens(self) -> int:
@@ -288,19 +311,6 @@ class RequestCount:
     def unknown(self) -> str:
         """A notice about an unknown model, with similar names; empty for a known one."""
         return _unknown_model(self.model)
-
-    @property
-    def interval_words(self) -> str:
-        """The meaning of the interval, in words; empty if the count is exact.
-
-        It is the range seen in a few public projects.
-        """
-        if self.exact:
-            return ""
-        projects = estimate_for(resolve(self.model).name).projects
-        if not projects:
-            return "range taken from a family of models like it"
-        return range_of(projects, _BEYOND, "projects")
 
     def frame(self) -> pd.DataFrame:
         """Return the ledger as a table.
@@ -451,17 +461,16 @@ def count_request(
         low += min(0, min(prices) - taken)
         high += max(0, max(prices) - taken)
     # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
-    is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown_model(billed.model))
-    if basis != "exact" and (is_estimate or not unsized):
-        below, above = evidence.low, evidence.high
-        if is_estimate:
-            plain = all(
-                charge.kind in ("framing", "message", "image", "media") for charge in charges
-            )
-            below, above = estimate_for(billed.model).spread["text" if plain else "tools"]
-        low = min(low - _NO_LESS, round(low * (1 + below)))
-        high = max(high + _NO_LESS, round(high * (1 + above)))
+    spread = evidence_for(billed, _UNKNOWN_RULES) if unknown else evidence
+    if basis != "exact" and (isinstance(rules, EstimatedRules) or unknown or not unsized):
+        low = min(low - _NO_LESS, round(low * (1 + spread.low)))
+        high = max(high + _NO_LESS, round(high * (1 + spread.high)))
 
+    words = ""
+    if basis != "exact" and spread.seen_in:
+        words = range_of(spread.seen_in, _BEYOND, "projects")
+    elif basis != "exact":
+        words = "range assumed, since no recorded call is like it"
     name_of_rules = f"{rules_name(rules)} ({evidence})"
     if isinstance(rules, EstimatedRules):
         name_of_rules = rules.estimate.family
@@ -476,6 +485,7 @@ def count_request(
         ledger=ledger,
         basis=basis,
         nearer=nearer_of(count),
+        interval_words=words,
     )
 
 

@@ -167,7 +167,7 @@ def _shape(raw: Raw) -> str | None:
         "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES)
         for entry in messages
     )
-    if names_roles or any("function" in tool for tool in tools):
+    if names_roles or "response_format" in raw or any("function" in tool for tool in tools):
         return "chat"
 
     blocks = [block for message in messages for block in objects_in(message.get("content"))]
