@@ -4,7 +4,8 @@ Writes ``benchmarks/promised-and-observed.md`` and prints a row for each promise
 how wide it is, and n; ends with 1 where one is missed. What was seen too few times to say is "not judged", and no
 miss: gains of noise, say, which are simulated, in fewer than 1,000 runs. Folders hold texts (a
 ``MANIFEST.csv`` says class, language and source), conversations (JSONL, one a line), or both. Whatever is learned is
-learned from one part of the sources, and asked of the others.
+learned from one part of the sources, and asked of the others. Recorded calls (``--calls``) are judged by those of all
+other projects.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import pandas as pd
 import budgetkit as bk
 from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
-from benchmarks.promises import Promised, gains, means, reserves, windows
+from benchmarks.promises import Promised, counts, gains, means, reserves, windows
 from budgetkit import accuracy
 from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
@@ -93,6 +95,7 @@ def main() -> int:
     )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--calls", nargs="*", type=Path, default=[], help="files of recorded calls")
     parser.add_argument("--runs", type=int, default=2_000, help="runs of tuning on noise")
     asked = parser.parse_args()
     texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
@@ -102,7 +105,7 @@ def main() -> int:
     legend = {name: f"source {number}" for number, name in enumerate(found, 1)}
     found = {legend[name]: traces for name, traces in found.items()}
 
-    promises = [*gains(asked.runs), *windows(found), *reserves(found)]
+    promises = [*counts(asked.calls), *gains(asked.runs), *windows(found), *reserves(found)]
     promises += [] if errors is None else means(errors)
     buffer_promises, buffer_page = ([], []) if errors is None else buffers(errors)
     promises += [] if errors is None else known_kinds(errors)
@@ -112,7 +115,7 @@ def main() -> int:
     page = [
         "# Promised and observed",
         "",
-        "Written by `python -m benchmarks.promised`, split by source.",
+        f"Written by `python -m benchmarks.promised`, split by source, on {date.today()}.",
         "",
     ]
     page += [machine("budgetkit", "numpy"), ""]

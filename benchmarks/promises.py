@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import budgetkit as bk
+from benchmarks.calibrations import recorded
+from benchmarks.exactness import Judged, judge, table
 from budgetkit import accuracy
+from budgetkit.counters import basis_of
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
 from budgetkit.lab.deciding.objectives import Gain
+from budgetkit.models import resolve
 from budgetkit.plan import Floats
 from budgetkit.promise import needed, upper
+from budgetkit.requests.billing.request_count import find_evidence
 
 RISK = 0.05
 HELD_OUT = (8, 15, 30)
@@ -32,6 +38,7 @@ ROUNDS = 60  # splits of the conversations of a folder
 JUDGED_RUNS = 1_000
 #: Conversations, splits and such: as many as a 90 % promise of the next one needs.
 JUDGED = needed(0.1)
+LEAST_EXACT, LEAST_BILLS = 0.98, 0.88  # of the next project's calls
 SLACK = 1.2  # times the risk: what a mean over few splits may differ by
 
 
@@ -217,3 +224,54 @@ def means(errors: pd.DataFrame) -> Iterator[Promised]:
             n=len(held),
             is_kept=float(np.mean(held)) >= LEAST_MEANS,
         )
+
+
+def counts(paths: Sequence[Path]) -> Iterator[Promised]:
+    """Ask the calls of all other projects how sure a count is, and look at the bill."""
+    judged = [(call["model"], judge(call)) for path in paths for call in recorded(path)]
+    calls = list(dict.fromkeys((model, row) for model, row in judged if row is not None))
+    without = {
+        project: {
+            row.combination: row for row in table(row for _, row in calls if row.project != project)
+        }
+        for project in {row.project for _, row in calls}
+    }
+    exact = []
+    held: dict[str, list[tuple[str, bool, float]]] = {}
+    for model, row in calls:
+        evidence = find_evidence(row.names, without[row.project])
+        if evidence.earns_exact and basis_of(bk.counter(resolve(model))) == "exact":
+            exact.append(row.counted == row.billed)
+        low = min(row.counted - 1, round(row.counted * (1 + evidence.low)))
+        high = max(row.counted + 1, round(row.counted * (1 + evidence.high)))
+        held.setdefault(maker(row), []).append(
+            (row.project, low <= row.billed <= high, high / max(1, low))
+        )
+    if exact:
+        yield Promised(
+            promise="count_request, called exact: it is",
+            promised=f"at least {100 * LEAST_EXACT:g} %",
+            observed=float(np.mean(exact)),
+            width="0",
+            n=len(exact),
+            is_kept=float(np.mean(exact)) >= LEAST_EXACT,
+        )
+    for name, rows in sorted(held.items()):
+        frame = pd.DataFrame(rows, columns=["project", "is_held", "width"])
+        observed = float(frame.groupby("project")["is_held"].mean().mean())
+        yield Promised(
+            promise=f"count_request, {name}, {len(frame):,} calls: the bill lies in the interval, mean over projects",
+            promised=f"at least {100 * LEAST_BILLS:g} %",
+            observed=observed,
+            width=f"a factor of {frame['width'].median():.2f}",
+            n=int(frame["project"].nunique()),
+            is_kept=observed >= LEAST_BILLS,
+        )
+
+
+def maker(row: Judged) -> str:
+    """Return whose rules counted a call, without the kind of its content."""
+    name = row.names[-2].partition(":")[0]
+    if name.startswith("estimate-"):
+        return f"{name.removeprefix('estimate-')} by estimate"
+    return name
