@@ -230,7 +230,7 @@ def test_conversations_are_counted_once_whichever_of_their_turns_is_cut() -> Non
 
 def test_sweep_map_needs_two_lines() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000])
-    with pytest.raises(ValueError, match="shows two moved lines, not 1"):
+    with pytest.raises(ValueError, match="draws two varied lines, not 1"):
         figures.sweep_map(swept)
 
 
@@ -239,7 +239,7 @@ def test_sweep_line_needs_one_line() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
     with pytest.raises(
         ValueError,
-        match=r"one moved line, not 2 \('window', 'output'\). Keep .* or draw sweep_map",
+        match=r"one varied line, not 2 \('window', 'output'\). Give .* or draw sweep_map",
     ):
         figures.sweep_line.table(swept)
 
@@ -257,7 +257,7 @@ def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
         figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"]
         == "tokens, mean of 3 demands"
     )
-    with pytest.raises(ValueError, match="shows two moved lines, not 1"):
+    with pytest.raises(ValueError, match="draws two varied lines, not 1"):
         figures.sweep_map.table(swept)
 
 
@@ -440,9 +440,38 @@ def test_the_subtitles_of_a_sweep_agree_with_its_table() -> None:
     cut = line.groupby("window")["cut"].sum()
     answer = figures.sweep_line.spec(line)["layout"]["meta"]["answer"]
     assert answer == (
-        f"Tokens cut at 4,000 tokens of window: {cut[4_000]:,}; at 16,000 tokens of window: {cut[16_000]:,}"
+        f"{cut[4_000]:,} tokens are cut at window 4,000; {cut[16_000]:,} tokens are cut at window 16,000"
     )
     both = bk.sweep(OCTOPUS, LAST, window=range(8_000, 16_001, 2_000), output=[0, 1_000, 2_000])
     whole = (both.groupby(["window", "output"])["cut"].sum() == 0).sum()
     answer = figures.sweep_map.spec(both)["layout"]["meta"]["answer"]
     assert answer == f"Nothing is cut in {whole} of 15 combinations"
+
+
+@pytest.mark.parametrize("answer", ["", "Too low at 8,192"])
+def test_the_subtitle_of_bars_is_the_answer_to_their_question(answer: str) -> None:
+    """In 0.3.0 it was the range, whatever the title asked, and windows had no thousands separator."""
+    sizes = pd.Series([-50.0, 20.0], index=[8_192, 16_384])
+    drawn = bk.figures.bars.spec(sizes, "How far off is it?", "percent", answer)
+    assert drawn["layout"]["meta"]["answer"] == answer
+    assert drawn["layout"]["yaxis"]["ticktext"] == ["8,192", "16,384"]
+
+
+def test_a_frontier_names_the_settings_to_choose_from() -> None:
+    """In 0.3.0 its points had no names; those to choose from have, one under the other."""
+    tried = pd.DataFrame(
+        {
+            "output": [100, 200, 300],
+            "policy": ["oldest first"] * 3,
+            "cost": [1.0, 2.0, 2.0],
+            "lost": [2.0, 1.0, 2.0],
+        }
+    )
+    drawn = bk.figures.frontier.spec(tried, "cost", "lost", {"output": 300})["layout"]
+    names = ["output 100, oldest first", "output 200, oldest first"]
+    assert [note["text"] for note in drawn["annotations"]] == names
+    assert drawn["meta"]["answer"] == f"2 of 3, those on the line; {names[0]} has the lowest cost"
+    best = bk.figures.frontier.spec(tried[:1], "cost", "lost")["layout"]["meta"]["answer"]
+    assert best == f"One of 1 is best in both: {names[0]}"
+    picture = bk.figures.frontier.svg(tried, "cost", "lost", {"output": 300})
+    assert "at present: output 300, oldest first" in picture

@@ -1,6 +1,6 @@
 """Figures: each asks one question, and is drawn from one table that answers it.
 
-Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`` what it is drawn from::
+Call a figure for plotly's; its ``spec`` is the same as plain data, and its ``table`` has the numbers drawn::
 
     figures.waterfall(plan)          plotly.graph_objects.Figure
     figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly

@@ -103,7 +103,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
         size = {"width": 8, "height": 8, "patternUnits": "userSpaceOnUse"}
         inside.append(tag("defs", tag("pattern", lines, id=plot.hatch, **size)))
     if lost:
-        words = f"{lost:,} values are not known and not drawn"
+        words = f"{lost:,} unknown values are not drawn"
         inside.append(svg_label(words, WIDTH - 4, height - 7, "end"))
     along = None
     if not (plot.x.log or plot.x.names):
@@ -124,7 +124,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
-    """Return where the data stand: margins make room for the numbers beside the axes."""
+    """Return the plot's area; margins leave space for the numbers beside the axes."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]
@@ -233,7 +233,7 @@ def _data(spec: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return where a mark stands: on an axis, or at a share of the picture."""
+    """Return a mark's position: on an axis, or at a share of the picture."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
@@ -302,7 +302,7 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
-    """Return a figure without the values that are no finite numbers, and how many these were.
+    """Return a figure without its non-finite values, and the number of these.
 
     >>> axes = {"xaxis": {}, "yaxis": {}}
     >>> known({"data": [{"type": "bar", "x": [1.5, float("nan")], "y": [0, 1]}], "layout": axes})[1]

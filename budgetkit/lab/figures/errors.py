@@ -54,11 +54,11 @@ def _draw(table: Columns) -> Spec:
     section = str(table["line"][0])
     names = {"error": "count"}
     dots = {"color": ALARM, "width": 2, "dash": "dot"}
-    text = "rough count less exact count"
+    text = "rough count minus exact count"
     lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
     if section != ALL:  # what is usable does not depend on any count
         names["shift"] = f"{plain(section)} budget"
-        text = f"{names['shift']} by the rough count, less the exact one"
+        text = f"{names['shift']} by the rough count, minus the exact one"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))
@@ -102,8 +102,8 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) != 1:
         raise ValueError(
-            f"sweep_line shows one moved line, not {len(moved)} ({quoted(moved)}). "
-            "Keep one size of the others, as in sweep(budget, demand, output=[...]), or draw sweep_map."
+            f"sweep_line draws one varied line, not {len(moved)} ({quoted(moved)}). "
+            "Give the others one size, as in sweep(budget, demand, output=[...]), or draw sweep_map."
         )
     return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
         moved, kind="stable", ignore_index=True
@@ -111,7 +111,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the mean over the demands, whole numbers where there is one demand, and how many there are."""
+    """Return the mean over the demands, with whole numbers for a single one, and their number."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
     means = by_key.mean() if (demands > 1).any() else by_key.sum()
@@ -142,7 +142,7 @@ def _draw_line(table: pd.DataFrame) -> Spec:
             lines.append(line)
     whole = table.groupby(by, as_index=False)["cut"].sum()
     dots = {"color": ALARM, "dash": "dot", "width": 2}
-    total = named_line(whole[by], whole["cut"], "cut", line=dots, mode="lines") | {"name": CUT}
+    total = named_line(whole[by], whole["cut"], CUT, line=dots, mode="lines")
     x = {
         "title": {"text": f"{plain(by)}, in tokens"},
         "tickformat": "~s",
@@ -164,7 +164,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) < 2:
         raise ValueError(
-            f"sweep_map shows two moved lines, not {len(moved)}. "
+            f"sweep_map draws two varied lines, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     # The other columns before the section tell one demand from another.
@@ -211,8 +211,8 @@ def _draw_map(table: pd.DataFrame) -> Spec:
 def _say_line(table: pd.DataFrame) -> str:
     by = str(table.columns[0])
     cut = table.groupby(by)["cut"].sum()
-    first, last = (f"{at:,} tokens of {by}: {cut[at]:,.0f}" for at in cut.index[[0, -1]])
-    return f"Tokens cut at {first}; at {last}"
+    first, last = (f"{cut[at]:,.0f} tokens are cut at {by} {at:,}" for at in cut.index[[0, -1]])
+    return f"{first}; {last}"
 
 
 def _say_map(table: pd.DataFrame) -> str:

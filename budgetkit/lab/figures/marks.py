@@ -220,7 +220,7 @@ def _tip(words: str | None) -> list[str]:
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
-    """Draw for each name the middle half of its values, their median, and the values themselves."""
+    """Draw each name's values, their middle half and their median."""
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -273,7 +273,7 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw the line where the numbers pass a bound, cell by cell."""
+    """Draw the line at which the numbers pass a bound, cell by cell."""
     bound = trace["contours"]["start"]
     rows = [
         [(plot.x.at(x), plot.y.at(y), z) for x, z in zip(trace["x"], row, strict=True)]

@@ -42,7 +42,7 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
 def named_line(
     x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
 ) -> Spec:
-    """Return a line that shows its number and its name where it is pointed at."""
+    """Return a line that shows its number and name under the pointer."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
@@ -182,7 +182,7 @@ class Question(Generic[P]):
         return svg(spec, self._asked(spec))
 
     def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
-        """Write the figure to a file: SVG always, PNG where there is a Chromium on this machine.
+        """Write the figure to a file: SVG always, PNG if Chromium is installed.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Question(Generic[P]):
         return stored.StoredFigure(data=spec["data"], layout={**drawn, "title": title})
 
     def _asked(self, spec: Spec) -> str:
-        """Return the question, which a figure of any table takes from its caller."""
+        """Return the question; a general figure takes it from its caller."""
         return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 
@@ -254,7 +254,7 @@ def hover(texts: Sequence[str]) -> Spec:
 
 
 def counted(many: int) -> Spec:
-    """Return the ticks of an axis of whole numbers: no half a turn where there are few.
+    """Return the ticks of an axis of whole numbers, without half turns.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def label(name: str, longest: int = 18) -> str:
 def end_labels(
     table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn"
 ) -> list[Spec]:
-    """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
+    """Return labels at the right ends of lines, in their order and off other lines if possible.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Find where a label covers the fewest lines and is near its own: above it, below it, or at its end."""
+    """Find the place above, below or at its line's end where a label covers the fewest lines."""
     low, high = spans[name]
 
     def cost(y: float) -> float:

@@ -103,7 +103,7 @@ def plain_text(words: str) -> str:
 
 
 def width_of(words: str) -> float:
-    """Estimate how wide a text is, in pixels at 12 px; letters of East Asian scripts are twice as wide.
+    """Estimate a text's width in pixels at 12 px; East Asian letters are twice as wide.
 
     >>> width_of("tokens"), width_of("<b>\u5305\u88f9</b>")
     (39.0, 26.0)
@@ -152,7 +152,7 @@ def chromium() -> str:
 
 
 def png(drawn: str) -> bytes:
-    """Return a picture of an SVG, in two pixels for one; it is drawn in a folder of its own, without a network."""
+    """Render an SVG as a PNG at double size, in its own folder and without a network."""
     program = chromium()
     size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.lab.figures has a size"
@@ -195,7 +195,7 @@ class Scale:
     names: tuple[str, ...] = ()
 
     def at(self, value: Any) -> float:
-        """Return where a value of the data stands.
+        """Return the position of a value of the data.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class Scale:
         return self.placed(math.log10(max(value, 1e-9)) if self.log else value)
 
     def placed(self, number: float) -> float:
-        """Return where a number of the axis stands: a power of ten on a logarithmic one."""
+        """Return the position of a number on the axis; on a logarithmic one, of a power of ten."""
         return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -274,7 +274,7 @@ def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
 
 
 def tick_text(value: float, axis: Spec) -> str:
-    r"""Write a number as an axis asks for it, by the few formats of d3's that the figures use.
+    r"""Write a number in an axis's format, one of the few d3 formats that figures use.
 
     Examples
     --------

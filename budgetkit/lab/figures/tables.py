@@ -14,8 +14,8 @@ from budgetkit.lab.figures.question import (
     label,
     layout,
     line,
+    note,
     plain,
-    points,
     table_rows,
     tick_format,
     with_texts,
@@ -26,15 +26,18 @@ _ROW = 20  # pixels for a bar
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
-def _table(table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens") -> pd.DataFrame:
+def _table(
+    table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens", answer: str = ""
+) -> pd.DataFrame:
     """Return one row per bar; each column of the table is one colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     long = [
-        (str(name), str(column), value, unit, asks)
+        (f"{name:,}" if isinstance(name, int) else str(name), str(column), value, unit, asks)
         for name, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
         for column, value in zip(frame.columns, values, strict=True)
     ]
-    return pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks"])
+    rows = pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks"])
+    return rows.assign(answer=answer)
 
 
 def _draw(table: pd.DataFrame) -> Spec:
@@ -73,21 +76,12 @@ def _draw(table: pd.DataFrame) -> Spec:
     return {"data": data, "layout": {**drawn, "barmode": "overlay", "meta": meta}}
 
 
-def _say(table: pd.DataFrame) -> str:
-    several = table["column"].nunique() > 1
-    ends = [
-        f"{_number(end['value'])} ({end['name']}{', ' + end['column'] if several else ''})"
-        for end in table_rows(table.sort_values("value", kind="stable").iloc[[0, -1]])
-    ]
-    return f"From {ends[0]} to {ends[1]}"
-
-
 def _number(value: float) -> str:
     return f"{value:,.10g}".replace("-", "\u2212")
 
 
-#: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent")``.
-bars = Question("How much is it?", _table, _draw, _say)
+#: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent", "29 % too high for English")``.
+bars = Question("How much is it?", _table, _draw, lambda table: str(table["answer"].iloc[0]))
 
 
 def _frontier(
@@ -102,7 +96,12 @@ def _frontier(
     is_present = pd.Series(present is not None, index=table.index)
     for name, value in (present or {}).items():
         is_present &= table[name] == value
-    names = [" ".join(map(str, row)) for row in table.drop(columns=[across, up]).to_numpy()]
+    names = [
+        ", ".join(
+            value if isinstance(value, str) else f"{name} {value}" for name, value in row.items()
+        )
+        for row in table_rows(table.drop(columns=[across, up]))
+    ]
     return measures.assign(setting=names, best=is_best, present=is_present).sort_values(
         across, ignore_index=True
     )
@@ -113,21 +112,14 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
     best = table[table["best"]]
     present = table[table["present"]]
     groups = (
-        ("beaten", table[~table["best"]], GREY),
-        ("not beaten", best, BLUE),
-        ("at present", present, VERMILLION),
+        ("beaten", table[~table["best"]], GREY, "markers"),
+        ("not beaten", best, BLUE, "lines+markers"),
+        (": ".join(["at present", *present["setting"].head(1)]), present, VERMILLION, "markers"),
     )
-    data = [
-        line(
-            best[across],
-            best[up],
-            line={"color": BLUE, "width": 1.5},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    ]
-    for name, group, shade in groups:
-        marks = points(group[across], group[up], name=name, marker={"color": shade, "size": 11})
+    data = []
+    for name, group, shade, mode in groups:
+        look = {"line": {"color": shade, "width": 1.5}, "marker": {"color": shade, "size": 11}}
+        marks = line(group[across], group[up], mode=mode, name=plain(name), **look)
         data.append({**marks, "hovertext": [*map(plain, group["setting"])], "hoverinfo": "text"})
     x, y = (
         {
@@ -137,14 +129,24 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
         }
         for name in (across, up)
     )
-    legend = {"orientation": "h", "y": -0.3}
-    return {"data": data, "layout": layout(340, x, y, showlegend=True, legend=legend)}
+    # No setting lies to the lower left of the best ones, so their names stand there, one under the other.
+    gap = table[up].max() / 20
+    least = float("inf")
+    names = []
+    for row in table_rows(best.drop_duplicates([across, up])):
+        least = min(row[up], least - gap)
+        corner = {"xanchor": "right", "yanchor": "top", "xshift": -10}
+        names.append(note(label(row["setting"], 40), row[across], least, **corner))
+    more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.3}, "annotations": names}
+    return {"data": data, "layout": layout(340, x, y, **more)}
 
 
 def _say_frontier(table: pd.DataFrame) -> str:
     best = [*table.loc[table["best"], "setting"]]
-    return f"{len(best)} of {len(table)}, which no other beats in both; the leftmost is {best[0]}"
+    if len(best) == 1:
+        return f"One of {len(table)} is best in both: {best[0]}"
+    return f"{len(best)} of {len(table)}, those on the line; {best[0]} has the lowest {table.columns[0]}"
 
 
-#: Draw the settings that were tried by two measures, lower being better, with those that no other beats in both.
+#: Draw settings by two measures, where lower is better, and name those that no other beats in both.
 frontier = Question("Which settings are worth a choice?", _frontier, _draw_frontier, _say_frontier)

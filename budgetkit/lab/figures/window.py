@@ -97,7 +97,7 @@ def _say(table: Columns) -> str:
 
 
 #: Draw what each section asked for and was granted, with the items that were cut.
-sections = Question("Who asks for how much, and gets it?", _answer, _draw, _say)
+sections = Question("How much does each section ask for, and get?", _answer, _draw, _say)
 
 
 LINE = 26  # pixels for one bar and the space around it

@@ -179,11 +179,14 @@ def _say_tax(table: pd.DataFrame) -> str:
 
 #: Draw each document's error, by class and counter.
 errors_by_class = Question(
-    "On what is each counter wrong, and by how much?", _by_class, _draw_by_class, _say_by_class
+    "On which texts is each counter wrong, and by how much?",
+    _by_class,
+    _draw_by_class,
+    _say_by_class,
 )
 
 #: Draw the safety buffer against the chance of an overflow that is accepted.
-buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers, _say_buffers)
+buffers = Question("What buffer does a risk need?", _buffers, _draw_buffers, _say_buffers)
 
 #: Draw how much text of each language fills one window.
 language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax, _say_tax)

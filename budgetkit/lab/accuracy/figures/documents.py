@@ -374,12 +374,17 @@ def _say_overrun(table: Columns) -> str:
     east = sum(missed[language] for language in set(_LANGUAGES.values()))
     share = east / max(1, sum(missed.values()))
     if over <= 0:
-        return "The budget still holds it"
-    return f"Over by {over:,} tokens; {share:.0%} of those missed are Chinese, Japanese and Korean"
+        return "Its actual tokens fit the budget"
+    return (
+        f"{over:,} tokens more than the budget; Chinese, Japanese and Korean are {100 * share:.0f} % "
+        "of the undercount"
+    )
 
 
 #: Draw texts cut into a model's tokens, and below each the fours of characters that chars/4 takes for tokens.
 tokens = Question("Where does a text break into tokens?", _pieces, _draw_pieces, _say_pieces)
 
 #: Draw what a cheap count let into a section and what that really takes, by language.
-overrun = Question("What does the cheap count let in?", _overrun, _draw_overrun, _say_overrun)
+overrun = Question(
+    "How many actual tokens does the cheap count let in?", _overrun, _draw_overrun, _say_overrun
+)
