@@ -54,7 +54,7 @@ _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Hold one call of a tool by the assistant."""
+    """One tool call by the assistant."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Hold one retrieved passage."""
+    """One retrieved passage."""
 
     raw: Mapping[str, Any]
 
@@ -99,7 +99,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage as it would stand in a prompt: its title on a line of its own, where it has one."""
+        """The passage as in a prompt: its title, if any, on its own line."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -108,7 +108,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """How relevant the retriever found it, or None where it did not say."""
+        """Its relevance by the retriever, or None if unknown."""
         score = self.raw.get("score")
         if (
             not isinstance(score, int | float)
@@ -126,12 +126,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Hold one message of a conversation.
+    """One message of a conversation.
 
     Parameters
     ----------
     raw : Mapping
-        The message in OpenAI's chat format. Unknown fields are kept and never looked at.
+        The message in OpenAI's chat format. Unknown fields are kept but not used.
 
     Raises
     ------
@@ -185,7 +185,7 @@ class Message:
 
     @property
     def role(self) -> str:
-        """Who speaks."""
+        """The role of the speaker."""
         return str(self.raw["role"])
 
     @property
@@ -219,7 +219,7 @@ class Message:
 
     @property
     def name(self) -> str | None:
-        """The speaker's name, where one is given."""
+        """The speaker's name, if there is one."""
         name = self.raw.get("name")
         if isinstance(name, str) and name:
             return name
@@ -270,7 +270,7 @@ class Message:
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of part whose tokens cannot be told from the message, such as sound and files."""
+        """Kinds of part whose tokens are unknown, such as sound and files."""
         parts = (
             str(part.get("type"))
             for part in self.parts
@@ -286,7 +286,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no content of any kind where it should have one; a tool's result may be empty."""
+        """Whether it lacks the content that it should have; a tool's result may be empty."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -354,7 +354,7 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
-    """Return the notice on messages without content; none where all have some.
+    """Return the notice on messages without content; none if all have some.
 
     Examples
     --------
@@ -404,5 +404,5 @@ def _field_names(fields: Mapping[str, Any]) -> str:
 
 
 def is_system(message: Message) -> bool:
-    """Say whether a message instructs the model; developer and system are billed alike."""
+    """Tell whether a message instructs the model; developer and system are billed alike."""
     return message.role in SYSTEM_ROLES

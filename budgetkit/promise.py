@@ -81,7 +81,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Returns
     -------
     str
-        A sentence without its full stop; empty where there are enough.
+        A sentence without its full stop; empty if there are enough.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     Returns
     -------
     float or None
-        One of the numbers; None where they are too few.
+        One of the numbers; None if they are too few.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
     Returns
     -------
     bool
-        Whether the losses and one whole loss more have such a mean.
+        Whether the mean of the losses, with one whole loss added, is at most the risk.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     Returns
     -------
     tuple of float, or None
-        Two of the ratios; None where there are too few parts.
+        Two of the ratios; None if there are too few parts.
 
     Examples
     --------

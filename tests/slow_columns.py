@@ -90,8 +90,8 @@ def _knapsack(units: Units, limit: int) -> Flags:
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
         raise ValueError(
-            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: their product is at most "
-            f"{KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
+            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: units times tokens must "
+            f"be at most {KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
         )
     best, taken = np.zeros(limit + 1), []
     for size, score in zip(units.tokens.tolist(), units.scores.tolist(), strict=True):
@@ -143,7 +143,7 @@ class Columns:
         return {name: int(self.tokens[self._rows[name]].sum()) for name in self.sections}
 
     def rows(self, *sections: str) -> Ints:
-        """Return where the items of some sections stand."""
+        """Return the places of some sections' items."""
         found = [self._rows[s] for s in sections if s in self._rows]
         if len(found) == 1:
             return found[0]

@@ -72,8 +72,8 @@ class Allocation:
     cap : int or Share, optional
         The most it may take; 0 switches it off; without a cap it draws on the pool.
     floor : int or Share, default 0
-        A promise: at least so much of its demand is held back from those who are asked before it; where it is made
-        of whole items, as many as reach that.
+        A guarantee: at least this much of its demand is kept free while earlier sections are asked. Whole items are
+        kept until their sum reaches the floor.
     weight : int, default 0
         Above 0, it may take its part by weight among the weighted sections still waiting, none of them more than it
         asks for; at 0, everything left. At most 65,536.
@@ -156,7 +156,7 @@ class Allocation:
 
     @property
     def stands_whole(self) -> bool:
-        """Whether all of it stays, whatever its cap: required, in order, and nothing to be cut inside."""
+        """Whether the section always stays whole: required, in order and not cut inside."""
         in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
         return self.required and in_order
 
@@ -186,7 +186,7 @@ class Line:
     name : str
         Name of the reserve or section.
     kind : {"reserve", "allocation"}
-        Which of the two it is.
+        Whether it is a reserve or a section.
     amount : int, Share or None
         The requested size; None is a section without a cap.
     tokens : int or None
@@ -257,7 +257,7 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Return a line with another value of one field, with other fields, or in its place the line that is given."""
+    """Return a changed line: one field, several fields, or the whole line replaced."""
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}

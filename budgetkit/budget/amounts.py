@@ -45,7 +45,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Return a number unchanged if it is whole and at least `least`; say why it is not.
+    """Return a whole number of at least `least`; refuse any other.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class Share:
 
     @property
     def written_bounds(self) -> str:
-        """The bounds as they stand behind the ratio in Python; an empty text where there are none."""
+        """The bounds as Python arguments after the ratio; empty if there are none."""
         if self.at_most is not None:
             return f", {self.at_least}, {self.at_most}"
         if self.at_least:
@@ -191,7 +191,7 @@ def amount_of(what: str, value: Amount | float) -> Amount:
 
 
 def tokens_of(amount: Amount, base: int) -> int:
-    """Return an amount in tokens: a share of a base, or the tokens that it is.
+    """Return an amount in tokens; a share is taken of a base.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class Budget:
         Content of the window: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.allocation`.
+        The order after the required sections, and the limit of sections without a cap: `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
         Result of a claim beyond the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
@@ -174,7 +174,7 @@ class Budget:
 
     @once
     def held(self) -> dict[str, int]:
-        """Tokens that a reserve holds for one section, by section."""
+        """Tokens that reserves keep for single sections, by section."""
         sizes: dict[str, int] = {}
         for reserve in (
             other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
@@ -227,7 +227,7 @@ class Budget:
 
     @property
     def competes(self) -> bool:
-        """Whether the pool is handed out item by item across its sections, not section by section."""
+        """Whether the pool is shared item by item, not section by section."""
         return ORDERS[self.order][2]
 
     @once
@@ -263,7 +263,7 @@ class Budget:
         Returns
         -------
         int
-            Its cap, or the shared pool where it has none, in tokens.
+            Its cap, or the shared pool if it has none, in tokens.
 
         Raises
         ------

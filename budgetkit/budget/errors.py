@@ -13,7 +13,7 @@ _BEGINNING = 6  # characters of a misspelt name that suffice to find a longer on
 
 
 def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
-    """Return the error for a name that is none of those known.
+    """Return the error for an unknown name.
 
     Examples
     --------
@@ -92,6 +92,4 @@ def check_html(path: object) -> None:
     """Refuse the path of a page that does not end in .html."""
     name = str(path)
     if not name.lower().endswith((".html", ".htm")):
-        raise ValueError(
-            f"A page is HTML. Name a file that ends in .html instead of {one_line(name)}."
-        )
+        raise ValueError(f"Cannot save a page as {one_line(name)}. Use a name that ends in .html.")

@@ -159,7 +159,7 @@ def safe(text: object) -> str:
 
 
 def markup_of(text: object) -> Markup:
-    r"""Return a text so that a page shows it as it is, whatever its length: no tag, no entity, no formula.
+    r"""Return a text as HTML that shows it letter by letter.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def shortened_markup(text: object) -> Markup:
 
 
 def short_text(text: object) -> str:
-    """Return a text without its end where it is long; not escaped yet."""
+    """Shorten a long text; it is not escaped yet."""
     whole = str(text)
     if len(whole) <= _LONGEST:
         return whole
@@ -312,7 +312,7 @@ def _row(cells: Sequence[object], name: str) -> Markup:
 
 
 def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
-    """Return the parts side by side, each as wide as its share; nothing where none is above 0."""
+    """Draw the parts as a bar, each as wide as its share; nothing if none is above 0."""
     segments = [
         element(
             "div",

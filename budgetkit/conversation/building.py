@@ -50,7 +50,7 @@ _INSTRUCT = ("system", "procedure")
 
 @dataclass(frozen=True)
 class Built:
-    """Hold one request, ready to send.
+    """One request, ready to send.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def build(
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window, in tokens.
+        A window in tokens that replaces the model's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for the messages sent; default: the format that they came in.
     start_on : {"user", "any"}, default "user"
@@ -326,7 +326,7 @@ def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
 async def build_async(
     budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
 ) -> Built:
-    """Build a request whose sections are fetched at the same time, as from stores.
+    """Build a request and await its parts at the same time.
 
     Parameters
     ----------

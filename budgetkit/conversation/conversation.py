@@ -74,7 +74,7 @@ _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=froze
 
 
 class Conversation:
-    """Keep a running conversation within its budget, and give the messages of its next request.
+    """Keep a running conversation within its budget; return the messages of its next request.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Conversation:
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window, in tokens.
+        A window in tokens that replaces the model's.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`; they are counted and given back with
         every request.
@@ -318,8 +318,8 @@ class Conversation:
         Returns
         -------
         str
-            JSON: its budget and settings, its messages and what has become of them. Of a function there is only its
-            name; what writes summaries is passed again.
+            JSON with its budget, settings and messages, and which of them were dropped or shortened. Of a function
+            there is only its name; what writes summaries is passed again.
         """
         while True:
             with self._lock:
@@ -376,7 +376,7 @@ class Conversation:
         counter: AnyCounter | None = None,
         **more: Any,
     ) -> Conversation:
-        """Take up a saved conversation.
+        """Load a saved conversation.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ _MOST_DEAD_SLOTS = 256  # slots that what has left may take up
 
 @dataclass
 class Engine:
-    """Hold a running conversation between two requests, and make the next one.
+    """A running conversation, which makes its next request.
 
     Slots are places of messages in the conversation, see :mod:`budgetkit.conversation.running_tally`.
     """
@@ -286,7 +286,7 @@ class Engine:
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _apply_departures(self) -> Iterator[Removal]:
-        """Take messages that have left off the tally, and write placeholders; give lost summaries."""
+        """Remove dropped messages from the tally, write placeholders, and return lost summaries."""
         tally = self.tally
         history = self.tally.history
         for slot in sorted({*history.changed}):

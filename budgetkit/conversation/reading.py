@@ -352,7 +352,7 @@ def check_listings(
         is_text = message["role"] not in CHAT_ROLES and isinstance(message.get("content"), str)
         if section in listings and not is_text:
             raise ValueError(
-                f"as_one cannot list {brief(section)}: it holds a message of {brief(message['role'])}. Leave it out."
+                f"as_one cannot list {brief(section)}: it contains a message of {brief(message['role'])}. Leave it out."
             )
 
 

@@ -94,7 +94,7 @@ class TallyRules:
     arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
 
     def least(self, entry: TallyEntry) -> int:
-        """Return the fewest tokens that a message can hold: a tool result's text is cut, its pictures stay."""
+        """Return the fewest tokens that a message can have: a tool result's text is cut, its pictures stay."""
         message = entry.message
         if message.role not in RESULT_ROLES:
             return entry.tokens
@@ -246,7 +246,7 @@ class RunningTally:
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
-        """Put a shorter text in the place of a message, wherever it counts."""
+        """Replace a message by a shorter text in all sums."""
         entry = self.entries[slot]
         less = entry.tokens - tokens
         if slot in self.not_entered or entry.past != self.rules.section:
@@ -345,7 +345,7 @@ class RunningTally:
         return caller
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
-        """Send messages from now on; a call and results that came apart are counted together."""
+        """Count messages as sent; a call and its separate results are counted together."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]
             sizes = self.rules.framing.messages(together, self.sizes)

@@ -36,7 +36,7 @@ Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A message that is not sent as it came, and the reason.
+    """A dropped or shortened message, with the reason.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hold the next request of a conversation.
+    """The next request of a conversation.
 
     Parameters
     ----------
     messages : list of dict
-        In order, in the format that they came in or OpenAI's chat format. They are those that the conversation holds:
-        copy one to change it.
+        In order, in the format that they came in or OpenAI's chat format. They are the conversation's own: copy one
+        before you change it.
     tools : list of dict
         Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
     plan : Plan
@@ -85,7 +85,7 @@ class Request:
         provider can count, such as a PDF or a picture by its address.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
-        ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
+        ``systemInstruction`` of Gemini. None if it is among the messages, or if there is none.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def is_sum(framing: Framing) -> bool:
 
 @dataclass(frozen=True)
 class SentRequest:
-    """Hold a finished request as its provider reads and bills it."""
+    """A finished request, as its provider reads and bills it."""
 
     written: ProviderMessages
     billed: ProviderRequest

@@ -2,8 +2,8 @@
 
 Where the oldest go first and nothing need be cut inside, the engine's answer is a suffix: beside system messages and
 the last question as many of the newest units as the window has room for. A unit is a message, or calls with their
-results. :func:`newest` reads it off; only what may fit is counted. Where it takes more than choosing, the engine
-answers.
+results. :func:`newest` finds it and counts only messages that may fit. If a message must be shortened, the engine
+decides.
 
 :func:`newest` stays for its speed alone: 1,000 counted messages are trimmed to a quarter in 0.5 ms, by the engine in
 26 ms, and by LangChain's own function, which `trim` is to replace, in 3 ms of its own messages and 9 ms of
@@ -128,7 +128,7 @@ def _beginning_with(role: str, oldest: int, units: _Units) -> int:
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
-    """List the units; None where a message is not plain or a call not answered."""
+    """List the units; None if a message is not plain or a call not answered."""
     raws: list[Any] = [message.raw if type(message) is Message else message for message in messages]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     texts = [
@@ -239,7 +239,7 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
     """Return each role's tokens and texts beyond a message's text.
 
-    It is empty where the framing merges texts.
+    It is empty if the framing merges texts.
     """
     costs = {}
     for role in _SPEAKERS:

@@ -102,7 +102,7 @@ def counter(
         (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another package
         adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding
         is not shipped is counted with the best vocabulary that is installed; without one, with another encoding, times
-        a published slope where there is one. The counter's name and its `basis` say which: exact, reconstructed or
+        a published slope if there is one. The counter's name and its `basis` say which: exact, reconstructed or
         estimate.
     unknown : str
         Treatment of a name that is none of these: ``"raise"`` an error, or count it with the counter named
@@ -117,7 +117,7 @@ def counter(
     Returns
     -------
     Counter
-        ``counter(c.name) == c`` for every counter ``c`` that this function makes of a name.
+        ``counter(c.name) == c`` for every counter ``c`` that this function makes from a name.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class CalibratedCounter(CounterBase):
     mark : float
         Tokens for each punctuation mark, which some tokenizers never join.
     units : int
-        On how many projects, or single texts, the interval rests; 0 where it was published.
+        Number of projects or texts that the interval is based on; 0 if it was published.
     units_are : str
         Their kind.
 
@@ -80,7 +80,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """The product that it computes, such as "0.98 × o200k_base"."""
+        """Its formula, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
@@ -225,7 +225,7 @@ def calibrated_models() -> tuple[str, ...]:
 
 
 def published(model: str) -> CalibratedCounter:
-    """Make the counter of a model whose family there is a published slope for.
+    """Make the counter of a model whose family has a published slope.
 
     Examples
     --------

@@ -190,7 +190,7 @@ def _exact_ratio(ratio: object) -> Fraction:
 
 
 def _ratio_text(ratio: Fraction) -> str:
-    """Write a ratio as short as it can be read back exactly: 4, 3.5, 7/3."""
+    """Write a ratio in its shortest exact form: 4, 3.5, 7/3."""
     decimal = f"{float(ratio):g}"
     if Fraction(decimal) == ratio:
         return decimal

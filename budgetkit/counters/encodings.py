@@ -150,12 +150,12 @@ class ForkSafeLock:
         self.release()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Take the lock; say whether it was taken."""
+        """Acquire the lock; tell whether that succeeded."""
         taken: bool = self._lock.acquire(blocking)
         return taken
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         try:
             self._lock.release()
         except (
@@ -230,7 +230,7 @@ def encoding(name: str) -> tiktoken.Encoding:
 
 
 def tokens(name: str, text: str) -> list[int]:
-    """Encode a text as text, whatever it holds.
+    """Encode a text; special tokens in it are plain text.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def _ranks(**definition: Any) -> dict[bytes, int]:
 
 
 def _vocabulary(file: str, lines: int | None, sha256: str, **_: object) -> bytes:
-    """Read a vocabulary, and hold it against its published digest (2 ms for the largest)."""
+    """Read a vocabulary and check its published digest (2 ms for the largest)."""
     vocabulary = zlib.decompress(read_bytes(f"encodings/{file}"), wbits=_GZIP)
     if lines is not None:
         vocabulary = b"".join(vocabulary.splitlines(keepends=True)[:lines])

@@ -52,7 +52,7 @@ class CountMemory:
         return self._young_bytes + self._old_bytes
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:
-        """Recall the count of a text, or count it and remember."""
+        """Return a text's stored count, or count the text and store it."""
         key = text if len(text) <= _WHOLE else digest(text)
         size = self._young.get(key)
         if size is None:
@@ -66,7 +66,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Recall the counts of texts; count and remember new texts in one go.
+        """Return the stored counts of texts; count and store new texts in one call.
 
         Examples
         --------

@@ -77,7 +77,7 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
-    """Return how far nine in ten texts lie below and above a counter's number, as shares of it.
+    """Return the range of 9 of 10 texts below and above a counter's number, as shares of it.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def as_counter(count: Callable[[str], int]) -> Any:
 
 
 def function_label(function: Callable[[str], int]) -> str:
-    """Return a function's name with the line that it begins on.
+    """Return a function's name with its line number.
 
     So two functions of the same name can be told apart.
     """

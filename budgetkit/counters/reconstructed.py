@@ -7,9 +7,9 @@ borders, and looks for the fewest pieces of its vocabulary that cover the stream
     "Hello, world"  ->  ^hello$ ,$ ^world$  ->  3 pieces         (^ a word begins, $ a word ends)
 
 Two facts make it fast enough for sliders. No piece holds white space together with anything else, and none goes on
-after a word's end or begins before a word's begin. So a text falls apart at white space, and what a chunk costs
-depends only on the chunk and on the blanks beside it: it is remembered. Both facts are tested when a vocabulary is
-loaded. Where they do not hold, or ctok has changed inside, its public function counts instead.
+after a word's end or begins before a word's begin. So a text can be split at white space, and the tokens of a chunk
+depend only on the chunk and the blanks beside it: they are stored. Both facts are tested when a vocabulary is loaded.
+Where they do not hold, or ctok has changed inside, its public function counts instead.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class _Tiling:
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
-        """Recall or count the cost of a unit between two blanks.
+        """Return or count the tokens of a unit between two blanks.
 
         When one generation is full, the older one is dropped.
         """
@@ -292,7 +292,7 @@ class _Tiling:
         return tokens << 2 | begins | ends
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Recall or count the cost of a chunk without blanks."""
+        """Return or count the tokens of a chunk without blanks."""
         if len(chunk) > _LONG_CHUNK:
             return self._long_chunk(chunk, left, right)
         key = (chunk, left, right)
@@ -347,7 +347,7 @@ class _Tiling:
         return self._tokens(stream) << 2 | begins | ends
 
     def _word(self, stream: str) -> int:
-        """Recall or count the cost of a word or sign."""
+        """Return or count the tokens of a word or sign."""
         tokens = self._words.get(stream)
         if tokens is None:
             tokens = self._tokens(stream)
@@ -389,7 +389,7 @@ class _Tiling:
         return int(self._character_cost(self._model, character))
 
     def _shortened(self, stream: str) -> tuple[str, int]:
-        """Take whole pieces out of long runs of one character; return the stream and the pieces taken out.
+        """Remove whole pieces from long runs of one character; return the stream and those pieces.
 
         Let m be the longest piece of that character alone. Of m other pieces of it some neighbours' lengths add up to
         a multiple of m, so pieces of length m do as well: fewer than m others are needed, and a run longer than

@@ -72,7 +72,7 @@ def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def sizes_between(separator: int, buffer: Any) -> list[int]:
-    """Return how many tokens stand before, between and after the separators, of tokens written as 32 bits each.
+    """Count the tokens before, between and after the separators, at 32 bits per token.
 
     >>> from array import array
     >>> sizes_between(9, array("I", [1, 9, 9, 2, 3]))
@@ -100,7 +100,7 @@ _MOST_THREADS: Final = 8
 def counted_in_threads(
     count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]
 ) -> list[int]:
-    """Count texts, on several threads where it pays.
+    """Count texts, on several threads if that is faster.
 
     Examples
     --------
@@ -185,8 +185,8 @@ def accelerated(name: str) -> CountMany | None:
     Returns
     -------
     callable or None
-        From any strings to their sizes, in tokens; None where it is not installed, does not know the encoding or
-        fails its test.
+        From any strings to their sizes, in tokens; None if it is not installed, does not know the encoding or fails its
+        test.
 
     Warns
     -----
@@ -295,8 +295,8 @@ def _load_tested(name: str) -> CountMany | None:
     if not wrong:
         return faster
     warn_caller(
-        f"{_PACKAGE} was to count {name}, and {wrong}; tiktoken counts instead, as exactly and slower; "
-        f"install another version of {_PACKAGE} or remove it",
+        f"Cannot count {name} with {_PACKAGE}: {wrong}. Using tiktoken instead, which is slower and just as exact. "
+        f"Install another version of {_PACKAGE}, or remove it.",
         RuntimeWarning,
     )
     return None

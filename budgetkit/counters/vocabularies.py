@@ -129,7 +129,7 @@ def best(model: str) -> Counter | None:
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
     """Return a model's counter from a vocabulary file, or None.
 
-    It is None where the file or the library that reads it is missing.
+    It is None if the file or the library that reads it is missing.
     """
     row = vocabulary_of(model) or {}
     path = None
@@ -198,7 +198,7 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     """Return the estimator of a model's tokens, or an empty text.
 
-    It is empty where the tokens are not estimated.
+    It is empty if the tokens are not estimated.
 
     Examples
     --------

@@ -237,7 +237,7 @@ class Setup:
     framing : Framing
         Tokens that a message costs beyond its text.
     model : Model, optional
-        The model, where one is named.
+        The model, if one is named.
     policy : Policy, optional
         The pruning policy, if a configuration names it.
     """
@@ -263,13 +263,13 @@ def setup_of(
     budget : Budget, str, Path, Mapping or callable
         As :func:`budget_of` takes it.
     counter : str, Model or callable, optional
-        The counter; the model's own, or o200k_base where none is named.
+        The counter; default: the model's own, or o200k_base without a model.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the model's own, or the framing of the counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
-        The window, in tokens, where it is not the model's.
+        The window in tokens, if it is not the model's.
 
     Returns
     -------

@@ -105,7 +105,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
     model : str or Model, optional
         The one that is named.
     trace : Trace, optional
-        The conversation, whose own model is taken where none is named.
+        The conversation; its own model is used if none is named.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
 
 
 def _is_messages(value: Any) -> bool:
-    """Say whether this is a list of messages that are in OpenAI's form or read already."""
+    """Tell whether this is a list of messages, in OpenAI's form or already read."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(
@@ -155,7 +155,7 @@ _SCORES = ("score", "relevance_score", "similarity")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Hold one thing that a section is to hold: as a message, with its score."""
+    """One item for a section: a message with its score."""
 
     message: Message
     score: float = 0.0
@@ -177,7 +177,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     Returns
     -------
     Piece
-        The message and its score, 0 where there is none.
+        The message and its score; 0 if it has none.
 
     Raises
     ------

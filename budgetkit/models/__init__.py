@@ -65,7 +65,7 @@ IDEAL_CACHE: Final = "longest prefix"
 
 
 class UnknownModelWarning(UserWarning):
-    """A model is not known, and a default stands in for it."""
+    """A model is unknown, and a default is used instead."""
 
 
 class RetiredModelWarning(UserWarning):
@@ -103,7 +103,7 @@ class Model:
     provider : str
         Who made it.
     framing : str, optional
-        Name in :data:`budgetkit.requests.FRAMINGS` of what a message costs beyond its text, where it is known.
+        Name of its framing in :data:`budgetkit.requests.FRAMINGS`, if known.
     source : str
         Where the numbers come from.
     date : str
@@ -169,7 +169,7 @@ class Model:
 
     @property
     def is_known(self) -> bool:
-        """Whether its window is known; otherwise a default stands in."""
+        """Whether its window is known; otherwise a default is used."""
         note = self.provenance.rpartition("; ")[2]
         is_given = note.endswith("overridden") and "window" in note
         return is_given or not self.provenance.startswith("default: ")
@@ -204,7 +204,7 @@ class Model:
 
     @property
     def is_routed(self) -> bool:
-        """Whether a router that knows it by its maker's name bills it by rules of its own.
+        """Whether a router lists it under its maker's name but bills it by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)
@@ -245,7 +245,7 @@ class Model:
 
 @cache
 def models() -> tuple[Model, ...]:
-    """List the models of ``data/models.csv``, those past their end last.
+    """List the models of ``data/models.csv``, retired ones last.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     name : str or Model
         A name as :func:`model` takes it, or what was looked up already.
     window : int, optional
-        Another window than the model's, in tokens.
+        A window in tokens that replaces the model's.
     must_know : bool, default False
         Whether a model with an unknown window is refused unless ``window`` is given; otherwise a default is used, and
         ``notice`` says so.
@@ -340,7 +340,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     Raises
     ------
     ValueError
-        If the window is not known and has to be.
+        If the window is unknown and has to be.
 
     Examples
     --------
@@ -422,7 +422,7 @@ def listed_name(model: str | Model) -> str:
 
 
 def found_by(name: str) -> Model | None:
-    """Look a name up wherever names are listed; None, without a warning, for a model that nothing knows.
+    """Look a name up wherever names are listed; None, without a warning, for an unknown model.
 
     Examples
     --------
@@ -476,7 +476,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Ask genai-prices, which knows windows but no kinds and no encodings."""
+    """Look a model up in genai-prices, which has windows but no kinds or encodings."""
     from importlib.metadata import version
 
     if (registry := price_list()) is None:
@@ -499,7 +499,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Take the window that most hosts give a model of this name."""
+    """Return the window that most hosts give a model of this name."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
@@ -550,7 +550,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def stand_in(name: str) -> Model:
-    """Return the model that stands in for an unknown one.
+    """Return the default for an unknown model.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
         whole = check_tokens("window", window)
     if whole is None:
         raise ValueError(
-            f"{row['label']} uses the model's window, and none is given. Add it, for example window=200_000."
+            f"{row['label']} needs the model's window. Pass it, for example window=200_000."
         )
     if "shown" in row:
         shown = min(whole, row["shown"])
@@ -130,7 +130,7 @@ EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Say how many tokens a model may think.
+    """Limit on a model's thinking, in tokens.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Compare the whole name first, then ever shorter beginnings of it, with the listed ones."""
+    """Match the whole name against the list first, then shorter and shorter beginnings of it."""
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -90,7 +90,7 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield a name without the place where it runs, and Claude's version before its kind or behind."""
+    """Yield a name without its host, and with Claude's version before or after its kind."""
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -162,7 +162,7 @@ def without_suffixes(name: str) -> Iterator[str]:
 def neighbour(name: str) -> str:
     """Return the listed model whose name an unknown name continues.
 
-    It is empty where a number follows.
+    It is empty if a number follows.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def host_of(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def openai_family(name: str) -> str:
-    """Return the family that a model of OpenAI's belongs to, or nothing for everybody else's.
+    """Return an OpenAI model's family, or nothing for other makers' models.
 
     Examples
     --------

@@ -130,7 +130,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Name a window without this loss, by so many tokens only where planning again confirms it."""
+    """Describe a window without this loss, with its size if planning again confirms it."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -194,7 +194,7 @@ def missing_answer_notices(budget: Budget) -> list[str]:
 
 
 def overcommitted(budget: Budget) -> str:
-    """Say by how much reserves and caps exceed the window."""
+    """State the excess of reserves and caps over the window."""
     return (
         f"Reserves ({budget.reserved:,}) and caps ({budget.capped:,}) exceed the window "
         f"({budget.window:,}) by {-budget.unclaimed:,} tokens. Lower a cap or a reserve."
@@ -267,9 +267,9 @@ class Case:
     cache_minimum : int
         Shortest prompt that the provider's cache keeps, in tokens.
     price_step : int
-        Prompt above which the provider's price rises, in tokens; 0 where none is known.
+        Prompt size above which the price rises, in tokens; 0 if unknown.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty where they are not estimated. If omitted, a model whose own
+        The counter that estimates the model's tokens; empty if they are not estimated. If omitted, a model whose own
         encoding is not shipped is treated as one whose tokens are.
     today : date, optional
         The day that the facts about the model are used; if omitted, their age is not checked.
@@ -515,7 +515,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        In the order of `CODES`; empty where nothing is wrong.
+        In the order of `CODES`; empty if nothing is wrong.
 
     Examples
     --------
@@ -533,7 +533,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
 
 
 def has_buffer(budget: Budget) -> bool:
-    """Say whether a reserve is a buffer: one that serves neither the answer nor a section.
+    """Tell whether a reserve is a buffer: one that serves neither the answer nor a section.
 
     >>> from budgetkit.budget import Reserve
     >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))

@@ -169,7 +169,7 @@ class _TokensLeft:
 
 
 def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
-    """Return one section's part of a room by weight, where others, (weight, wanted), take no more than they want.
+    """Return a section's share of the free tokens by weight; others, (weight, wanted), take no more than they want.
 
     Examples
     --------

@@ -244,7 +244,7 @@ class Stacks(SectionArrays):
         return self._made[key]
 
     def _make(self, allocation: Allocation) -> Stack:
-        """Put a section's units of all requests into one row."""
+        """Join a section's units of all requests in one array."""
         order = (allocation.section,), allocation.keep, (allocation.importance,)
         best = [request.units(*order).tokens[: allocation.limit_items] for request in self.items]
         sums = np.array([*accumulate(chain.from_iterable(best), initial=0)], np.int64)
@@ -351,9 +351,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep takes one line or two with values, not {len(values)} with "
+            f"sweep needs one or two lines with values, not {len(values)} with "
             f"{[len(v) for v in values.values()]} values. "
-            "Write for example sweep(budget, demand, output=range(0, 4_001, 500))."
+            "Pass them, for example sweep(budget, demand, output=range(0, 4_001, 500))."
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(

@@ -56,7 +56,7 @@ class Grant:
 
     @property
     def cut(self) -> int:
-        """Demand less grant, in tokens."""
+        """Demand minus grant, in tokens."""
         return self.demand - self.granted
 
 
@@ -87,7 +87,7 @@ class Decision:
     Parameters
     ----------
     item : Item
-        The item; the shorter one where it was cut.
+        The item; if it was cut, the shorter one.
     section : str
         Its section.
     tokens : int

@@ -86,7 +86,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
 
 
 def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -> Plan:
-    """Choose which whole items stay, and say why.
+    """Choose the items to keep, with a reason for each decision.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
-        """Return an item cut to the room, or None where nothing of it would stay.
+        """Return an item cut to the room, or None if nothing of it would stay.
 
         A group stays or goes together, uncut, also where its other members stand in another section.
         """

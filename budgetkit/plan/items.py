@@ -27,7 +27,7 @@ from budgetkit.budget.quoting import brief, printable
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Hold one candidate for the context window.
+    """One candidate for the context window.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Units:
     tokens : list of int
         Size of each unit.
     scores : list of float or None
-        Worth of the units; None where it is not needed.
+        Worth of the units; None if it is not needed.
     order : sequence of int
         Number of the unit at each place.
     number : list of int or None
@@ -145,7 +145,7 @@ class Units:
         return max(0, bisect_right(self.sums, limit) - 1)
 
     def reaching(self, floor: int, most_units: int | None = None) -> int:
-        """Return the tokens of the first units, but no more than so many, that together reach a floor.
+        """Return the tokens of the first units that reach a floor, up to a limit.
 
         Examples
         --------
@@ -201,8 +201,8 @@ def _knapsack(units: Units, limit: int) -> list[int]:
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
         raise ValueError(
-            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: their product is at most "
-            f"{KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
+            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: units times tokens must "
+            f"be at most {KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
         )
     best = np.zeros(limit + 1)
     taken: list[NDArray[np.uint8]] = []
@@ -312,7 +312,7 @@ class Items:
         return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
-        """Return where the items of some sections stand.
+        """Return the places of some sections' items.
 
         Examples
         --------

@@ -43,7 +43,7 @@ class Mend:
     sentence : str
         The change in words.
     budget : Budget, optional
-        The changed budget; None where the item itself changes.
+        The changed budget; None if the item itself changes.
     """
 
     line: str
@@ -288,7 +288,7 @@ class _LossExplainer:
         changes: Callable[[int], dict[str, Any]] | None = None,
         ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
-        """Give the value of a line nearest to `now` that keeps it; the sentence begins and ends as is given."""
+        """Return the value of a line nearest to `now` that keeps the item, with its sentence."""
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
@@ -304,7 +304,7 @@ class _LossExplainer:
             yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
     def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:
-        """Return the changed budget; None where the rules for its deficit refuse it."""
+        """Return the changed budget; None if the rules for its deficit refuse it."""
         try:
             signed: Budget = replace(self.plan.budget, deficit="signed")
             return replace(signed.assign(**changes), deficit=deficit)
@@ -347,7 +347,7 @@ def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | No
 
 
 def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
-    """Return a window beyond which the sections are granted no more.
+    """Return the window above which sections are granted no more.
 
     In that window each share is as large as it is needed, or as its `at_most` lets it become, and what the reserves
     leave holds all that is asked for. If reserves are shares of the whole, no window leaves anything; then it is the

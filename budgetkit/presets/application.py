@@ -259,8 +259,8 @@ def working_memory(
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Size of the context window, in tokens. In one below 8,096 the defaults of `output`, `knowledge` and
-        `episodes` exceed it, and the deficit is a negative number; give smaller ones.
+        Size of the context window, in tokens. The defaults of `output`, `knowledge` and `episodes` exceed a window
+        below 8,096, with a negative deficit; pass smaller ones.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}

@@ -35,7 +35,7 @@ def token_budget(
         Size of the context window, in tokens; above 0.
     allocations : iterable of mapping
         Each with a ``source`` (system, memory, retrieval, conversation, tool or user), ``max_tokens`` above 0, and
-        where it is not the default a ``priority`` from 1 to 10 (5) and an ``overflow_strategy``, "truncate" or "drop".
+        optionally a ``priority`` from 1 to 10 (default 5) and an ``overflow_strategy``, "truncate" or "drop".
     reserve_tokens : int, default 0
         Held back for the answer, in tokens.
     fill : {"prefix", "skip", "knapsack"}
@@ -234,7 +234,7 @@ def _overlaid(
 
 
 def _inner(configuration: object) -> object:
-    """Take the budget out of the settings that stand around it in a file."""
+    """Extract the budget from the other settings of a file."""
     outer = _mapping("configuration", configuration)
     if "agent" in outer and "context_budget" not in outer:
         outer = _mapping("agent", outer["agent"])

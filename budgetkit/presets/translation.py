@@ -52,7 +52,7 @@ _OURS = {"allocations", "reserves", "roles", "remainder", "name"}
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Hold a budget beside another system's configuration.
+    """A budget beside another system's configuration.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
 
 
 def _fields_of(given: Any, system: str) -> dict[str, Any]:
-    """Return a configuration as plain data, whose enumerations are their values."""
+    """Return a configuration as plain data, with enumerations as their values."""
     if isinstance(given, Mapping):
         return dict(given)
     if callable(getattr(given, "model_dump", None)):
@@ -149,7 +149,7 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
 
 
 def trimmed(max_tokens: int) -> Budget:
-    """Return the budget of a request of so many tokens: system messages and the question stay, the history goes.
+    """Return the budget for trimming to a size: system messages and the question stay, the history is pruned.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _with_names(budget: Budget, names: Mapping[str, str]) -> Budget:
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
-    """List where two budgets differ, line by line."""
+    """List the differences of two budgets, line by line."""
     for what in fields(Budget):
         if what.compare and what.name not in _OURS:
             yield from _differing(what.name, getattr(ours, what.name), getattr(theirs, what.name))

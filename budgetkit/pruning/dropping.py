@@ -186,7 +186,7 @@ Steps = Generator[SummaryRequest, int | None, Summaries]
 def room_for_history(
     limit: int, others: int, usable: int, window: int, turn: int, pause: float = 0.0
 ) -> PruningContext:
-    """Say how things stand for the history before a request, in tokens; the pause before it in seconds.
+    """Return the pruning context before a request; sizes are in tokens, the pause in seconds.
 
     A budget may promise the history more than the other sections leave; then what they leave is its limit, since a
     request that is larger than the window is refused.
@@ -208,7 +208,7 @@ def room_for_history(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Say where the floor of a history gives way, in tokens of both."""
+    """Return a warning if the history's floor is not kept, in tokens."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
@@ -226,7 +226,7 @@ def prune(
     start_on: StartOn = "any",
     cuttable: Callable[[History], int] | None = cuttable_tokens,
 ) -> Steps:
-    """Visit a history at one request: the one step of a replay and of a running conversation.
+    """Prune a history at one request: one step of a replay or a running conversation.
 
     This generator asks for summaries and is sent the tokens of each, or None if the rule sets its length. It returns
     the request's summaries.
@@ -288,7 +288,7 @@ def prune(
 
 
 def _run_steps(steps: Steps, measure: Measure | None) -> Summaries:
-    """Carry the steps out, with summaries as long as they are measured, or as their rule says."""
+    """Run the steps; summaries have their measured size, or the one of their rule."""
     try:
         _, replaced = next(steps)
         while True:
@@ -315,7 +315,7 @@ def _room_now(room: PruningContext, history: History) -> PruningContext:
 def _carry_out(
     cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
 ) -> SummarisingCut | tuple[()]:
-    """Make a cut while a turn is being answered; only one that summarises asks for something on the way."""
+    """Make a cut during a turn; only a summary needs an answer in between."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
     if cut.order == "results" and (cut.intact_tokens or cut.least_gain):
@@ -483,7 +483,7 @@ def _summarise(
 
 
 def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
-    """Take the oldest out: summaries, and as many messages as one round replaces and the floor allows."""
+    """Remove the oldest: summaries, and as many messages as a round replaces and the floor allows."""
     wanted = max(1, tokens_of(rounds.share, history.messages))
     slots: list[int] = []
     last_turn = 0

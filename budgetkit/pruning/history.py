@@ -196,7 +196,7 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return the turn of a unit, of a summary the last one that it covers."""
+        """Return a unit's turn; for a summary, the last turn that it covers."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
@@ -241,7 +241,7 @@ class History:
             heappush(self.oldest, entry)
 
     def _waits_before(self, slot: int, role: str) -> bool:
-        """Say whether a message of a role stands before a slot without being part of this history."""
+        """Tell whether a message of a role precedes a slot without being part of this history."""
         # A slot that is in the history never waits again, so each is looked at once; one that waits may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
@@ -252,7 +252,7 @@ class History:
         return bool(self._outside)
 
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
-        """Say whether a floor lets a unit go, when some tokens besides it go as well."""
+        """Tell whether the floor allows a unit to be dropped, along with some other tokens."""
         members = self.members[unit]
         messages = 0 if unit in self.summaries else len(members)
         if self.messages <= messages:
@@ -266,7 +266,7 @@ class History:
         return not messages or self.messages - messages >= floor.least
 
     def drop(self, unit: int, how: int = DROPPED) -> int:
-        """Take a unit out and return the tokens that it held."""
+        """Remove a unit and return its tokens."""
         before = self.tokens
         if unit in self.summaries:
             del self.summaries[unit]
@@ -283,7 +283,7 @@ class History:
         return before - self.tokens
 
     def take_out(self, slot: int) -> None:
-        """Take out a single message, if it is still there."""
+        """Remove a single message, if it is still there."""
         if self.state[slot] not in (WHOLE, SHRUNK):
             return
         unit = self.slots.unit[slot]
@@ -303,7 +303,7 @@ class History:
         self.resize(slot, placeholder)
 
     def place_summary(self, place: int, tokens: int, last_turn: int) -> None:
-        """Let a summary stand in a slot whose message has left."""
+        """Put a summary in the slot of a dropped message."""
         self.resize(place, tokens)
         self.summaries[place] = last_turn
         self.members[place] = [place]
@@ -311,7 +311,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Take the oldest tool result that is still whole, or None if only those to be left intact are."""
+        """Return the oldest tool result still whole, or None if the rest must stay intact."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
@@ -321,13 +321,13 @@ class History:
         return slot
 
     def leave_whole(self, slot: int) -> None:
-        """Take a tool result, if it is one, from those that are whole."""
+        """Remove a message from the whole tool results, if it is one."""
         if slot in self.whole_results:
             self.whole_results.remove(slot)
             self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
-        """Note a unit's importance; its older entry in the heap is passed over when it is met."""
+        """Record a unit's importance; its older heap entry is skipped later."""
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))
@@ -347,7 +347,7 @@ class History:
             del self.in_turn[turn]
 
     def resize(self, slot: int, tokens: int) -> None:
-        """Let a message hold so many tokens from now on."""
+        """Set a message's size, in tokens."""
         change = tokens - self.size[slot]
         if slot < self.first_change and self.state[slot] != WAITING:
             self.first_change = slot

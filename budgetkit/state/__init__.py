@@ -2,8 +2,8 @@
 
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 
-It is read as data only, by the fields of the dataclasses. An unknown key or version is an error: nothing is lost in
-silence. The texts behind a plan's items are saved where that is asked for; without them it has no messages to send.
+It is read as data only, by the fields of the dataclasses. An unknown key or version is an error, so nothing is lost
+unnoticed. The texts behind a plan's items are saved where that is asked for; without them it has no messages to send.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def state_reader() -> TypeAdapter[Any]:
 
 def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
     if len(values) != 1:
-        raise ValueError("A saved state holds either 'budget' or 'plan'. Keep exactly one of them.")
+        raise ValueError(
+            "A saved state needs exactly one of 'budget' and 'plan'. Add or remove one."
+        )
     return next(iter(values.values()))
 
 
@@ -155,7 +157,7 @@ def _group(group: Any) -> Any:
 def _payload(**fields: Any) -> object:
     if len(fields) != 1:
         raise ValueError(
-            "The text of an item holds either 'message' or 'value'. Keep exactly one of them."
+            "The text of an item needs exactly one of 'message' and 'value'. Add or remove one."
         )
     if "message" in fields:
         return Message(fields["message"])
@@ -178,7 +180,7 @@ def _plan(
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
     """Return each role table once, with every item's table number.
 
-    The result is empty where no item has a table.
+    The result is empty if no item has a table.
 
     >>> roles_of([Item("history", 5, roles={"user": "history"}), Item("notes", 5)])
     {'tables': [{'user': 'history'}], 'items': [0, None]}

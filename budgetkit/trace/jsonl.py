@@ -332,7 +332,7 @@ class Outflow:
         Outflow.add(copy(self), size=size, values=values)
 
     def exceeded(self, amount: str) -> OutflowError:
-        """Return the error that too much was unpacked."""
+        """Return the error for too much unpacked data."""
         return OutflowError(
             f"{self.name}: unpacks to more than {amount} from {self.packed:,} bytes, far more than conversations do. "
             "Unpack it and pass the files in it."

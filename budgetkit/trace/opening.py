@@ -42,7 +42,7 @@ class Intake:
     notes : tuple of str
         One sentence for each part that was left out, changed, or cannot be counted.
     model : str or None
-        The model that the file says the conversation was held with; of several the last that is known.
+        The conversation's model by the file; of several, the last known one.
     """
 
     format: str

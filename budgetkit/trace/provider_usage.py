@@ -76,7 +76,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per request, in order. Columns message_index (of the answer; missing where it is not among the messages,
+        One row per request, in order. Columns message_index (of the answer; missing if it is not among the messages,
         as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
         cache_write_5m_tokens and cache_write_1h_tokens (tokens written to live that long; missing if unknown),

@@ -177,7 +177,7 @@ def test_a_full_disk_changes_no_count_of_the_fast_extra() -> None:
             True  # a forked child loads nothing; this one stands for a process of its own
         )
         with pytest.warns(
-            RuntimeWarning, match="raised OSError: .* File too large.*; tiktoken counts instead"
+            RuntimeWarning, match="raised OSError: .* File too large.*Using tiktoken instead"
         ):
             assert speed.accelerated("cl100k_base") is None
         assert counter("cl100k_base").many(texts) == expected

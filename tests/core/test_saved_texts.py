@@ -129,7 +129,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
         (
             PLAN
             % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{}], "cuts": []}'),
-            "The text of an item holds either 'message' or 'value'. Keep exactly one of them.",
+            "The text of an item needs exactly one of 'message' and 'value'. Add or remove one.",
         ),
         (
             PLAN

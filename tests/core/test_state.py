@@ -173,7 +173,7 @@ ITEMS_OF_A = (
         ),
         ('{"hello": 1}', "Not a saved state: 'hello'. Pass one"),
         ("{}", "Not a saved state: no keys."),
-        ('{"budgetkit": 1}', "A saved state holds either 'budget' or 'plan'"),
+        ('{"budgetkit": 1}', "A saved state needs exactly one of 'budget' and 'plan'"),
         (
             '{"budgetkit": 1, "budget": {"windw": 1}}',
             "Unknown key in budget: 'windw'. Did you mean 'window'? Choose one of: 'allocations'",

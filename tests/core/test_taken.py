@@ -189,7 +189,7 @@ def test_one_counter_in_compare_and_a_plain_function() -> None:
         .str.startswith("words (a function, line ")
         .all()
     )
-    with pytest.raises(ValueError, match="Repeated counters 'chars/4'"):
+    with pytest.raises(ValueError, match="Duplicate counters 'chars/4'"):
         bk.accuracy.compare(["chars/4", "chars/4"], CORPUS)
     with pytest.raises(TypeError, match=r"Invalid count of half .*: 1.5. Expected a whole number"):
         bk.accuracy.compare(half, CORPUS)

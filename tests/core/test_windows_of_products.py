@@ -32,7 +32,7 @@ def test_every_row_has_a_source_and_a_date() -> None:
 
 
 def test_a_window_that_nobody_knows_is_asked_for() -> None:
-    with pytest.raises(ValueError, match="Claude Code uses the model's window, and none is given"):
+    with pytest.raises(ValueError, match="Claude Code needs the model's window"):
         product_window("claude-code")
     with pytest.raises(LookupError, match="Unknown product 'nobody'. Choose one of: 'codex'"):
         product_window("nobody")

@@ -482,7 +482,7 @@ def test_check_closes_with_exit_code_1_and_opens_with_0(capsys: Captured, tmp_pa
     prompt.write_text("Be brief.", encoding="utf-8")
     arguments = ["check", "support-chat", "-w", "4096", "--prompt", f"system={prompt}"]
     assert run([*arguments, "--save-baseline", str(baseline)]) == 0
-    assert "The gate is open; 1 of 1 conversation loses something." in capsys.readouterr().out
+    assert "The check passed; 1 of 1 conversation loses something." in capsys.readouterr().out
     prompt.write_text("Be brief. " * 500, encoding="utf-8")
     assert run([*arguments, "--baseline", str(baseline)]) == 1
     said = capsys.readouterr().out

@@ -188,7 +188,7 @@ COMMANDS_WITHOUT_EXTRAS: dict[str, str] = {
     "fit {tmp}/chat.xlsx": LAB,
     "fit {tmp}/chat.parquet": LAB,
     "fit support-chat": "a window of",
-    "check support-chat": "The gate is open",
+    "check support-chat": "The check passed",
     "replay support-chat --price gpt-4o": NO_COSTS,
     "compare support-chat -p octopus -m gpt-4o": NO_COSTS,
     "models gpt-4o": "128,000",

@@ -391,7 +391,7 @@ def test_an_estimate_without_a_buffer_closes_the_gate(
     prompts, settings = {"system": "Be brief."}, settings | {"today": date(2026, 1, 1)}
     closed = check(chat(8_192), prompts=prompts, **settings)
     assert reasons(closed) == [("estimate", "count")]
-    assert closed.headline == "The gate is closed by estimate."
+    assert closed.headline == "The check failed: estimate."
     assert sentence in closed.failures[0].sentence
     assert 'Add one, such as Reserve("safety", Share(0.1))' in closed.failures[0].detail
     assert "stand-in-without-buffer" not in {finding.code for finding in closed.findings}, (
@@ -504,10 +504,7 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
     """A required prompt above its cap loses nothing, and breaks a limit: it was said that nothing is lost."""
     found = gate(traces=[talk(1, system=40), talk(1, system=40)])
     assert reasons(found) == [("cap", "2 turns, turn 1"), ("cap", "2 turns, turn 1")]
-    assert (
-        found.headline
-        == "The gate is closed by cap; in 2 of 2 conversations a limit does not hold."
-    )
+    assert found.headline == "The check failed: cap; a limit is broken in 2 of 2 conversations."
     assert str(found).count("Plan of 200 tokens") == 1
     assert str(found).count("cap: 2 turns, turn 1: system asks for 44 tokens") == 2
 
@@ -515,15 +512,15 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
 @pytest.mark.parametrize(
     ("settings", "headline"),
     [
-        ({"prompts": {"system": "be"}}, "The gate is open."),
-        ({"traces": [talk(1)]}, "The gate is open; 0 of 1 conversation loses something."),
+        ({"prompts": {"system": "be"}}, "The check passed."),
+        ({"traces": [talk(1)]}, "The check passed; 0 of 1 conversation loses something."),
         (
             {"traces": [talk(1), talk(80)], "most_cut": 0},
-            "The gate is closed by cut; 1 of 2 conversations loses something.",
+            "The check failed: cut; 1 of 2 conversations loses something.",
         ),
         (
             {"traces": [talk(80, system=40)]},
-            "The gate is closed by cap; in 1 of 1 conversation a limit does not hold; "
+            "The check failed: cap; a limit is broken in 1 of 1 conversation; "
             "1 of 1 conversation loses something.",
         ),
     ],

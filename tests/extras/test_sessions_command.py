@@ -79,7 +79,7 @@ def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: 
     assert run(["sessions", "1", "--tools"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "Definitions of tools that the log does not hold are not in it, and neither is a change in what the agent does"
+        "Tool definitions missing from the log are not counted, and neither is a change in the agent's behaviour"
         in shown
     )
 
@@ -213,18 +213,21 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     shown = " ".join(capsys.readouterr().out.split())
     assert "unpruned: 20 without effect" in shown
     assert "tokens. Use --window for a smaller one" in shown and "in tokens and dollars" in shown
-    assert "Counted: one request per turn. Use --by request to count one for each answer" in shown
+    assert "Each turn counts as one request. Use --by request to count one for each answer" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
     assert run(["compare", "support-chat", "-p", "octopus"]) == 0
     shown = capsys.readouterr().out
-    assert "No cost in dollars: no model is named. Name one with --price" in shown
+    assert "No cost in dollars: no model is named. Name a model with --price" in shown
     assert "policies, in tokens\n" in shown
     assert run(["compare", "support-chat", "-p", "octopus", "--price", "nobodys-model"]) == 0
     assert "the price of nobodys-model is unknown" in capsys.readouterr().out
     assert run(["replay", "support-chat"]) == 0
-    assert "No cost in dollars: no model is named. Name one with --price" in capsys.readouterr().out
+    assert (
+        "No cost in dollars: no model is named. Name a model with --price"
+        in capsys.readouterr().out
+    )
     assert run(["replay", "support-chat", "--price", "gpt-4o"]) == 0
     assert "No cost in dollars" not in capsys.readouterr().out
 

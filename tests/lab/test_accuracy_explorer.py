@@ -517,7 +517,7 @@ def test_an_estimate_is_called_one_wherever_its_number_stands(explorer: Accuracy
 def test_a_calibrated_estimate_is_told_apart_from_an_error() -> None:
     explorer = AccuracyExplorer("calibrated:claude-opus-4-7", toy(3))
     assert explorer.view.state["kpis"][0]["change"] == "claude-opus-4-7 (estimate)"
-    assert any("another tokenizer" in text for text in explorer.view.state["status"]["more"])
+    assert any("different tokenizers" in text for text in explorer.view.state["status"]["more"])
 
 
 @pytest.mark.parametrize("model", ["claude-opus-4-7", "gemini-2.5-pro", "mistral-large"])

@@ -135,7 +135,7 @@ def test_each_figure_is_the_one_that_a_cell_draws() -> None:
 def test_policies_that_cost_the_same_are_priced_in_one_sentence() -> None:
     both = {"oldest first": OldestFirst(), "window": SlidingWindow(9_999)}
     explorer = ConversationExplorer("support-chat", "chat", both, model="gpt-4o")
-    assert explorer.view.figure_spending["note"].endswith(", whichever policy prunes.")
+    assert explorer.view.figure_spending["note"].endswith(" with any policy.")
     assert explorer.view.figure_spending["note"].count("$") == 1
 
 
@@ -410,7 +410,7 @@ def test_a_cache_that_has_run_out_is_said_so() -> None:
     trace = bk.Trace("timed", tuple(bk.Message(message) for message in raw))
     explorer = explorer_of(trace)
     assert (
-        "The cache is gone at 39 requests, which come more than 600 s after the one before."
+        "The cache is gone at 39 requests, which come more than 600 s after the previous one."
         in said(explorer)
     )
     explorer.set(lifetime="1 hour")
@@ -423,8 +423,8 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     explorer.set(day="2026-11-21")
     assert explorer.config["prices"]["date"] == "2026-11-21"
     assert kpi(explorer, "cost")[0] == "unknown"
-    assert "The price for cache read of mistral-large-latest is not known" in said(explorer)
-    assert "tokens are weighed" in explorer.view.figure_spending["note"]
+    assert "The price for cache read of mistral-large-latest is unknown" in said(explorer)
+    assert "tokens are weighted" in explorer.view.figure_spending["note"]
     assert all(lane["cost"].endswith(" x") for lane in lanes(explorer)), "no dollars are invented"
     typed(explorer, "price_cache_read", "$0.2")
     assert kpi(explorer, "cost")[0].startswith("$")
@@ -782,7 +782,7 @@ def test_others_of_a_file_are_counted_for_the_forecast_alone_after_the_first_scr
     order.clear()
     explorer.open("made-up-chats")
     assert order == ["shown", "others counted"]
-    assert "others of its file" in explorer.view.figure_fan["note"]
+    assert "other conversations of its file" in explorer.view.figure_fan["note"]
 
 
 @pytest.mark.slow
@@ -793,7 +793,7 @@ def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
     for traces in (many, many[:1]):
         explorer = ConversationExplorer(traces, window=4_000, prices=PRICED)
         notes.append(explorer.view.figure_fan["note"])
-    assert "and from how others of its file went on" in notes[0]
+    assert "and from other conversations of its file" in notes[0]
     assert "about a third smaller" in notes[0]
     assert "others" not in notes[1]
     assert "hardly smaller errors" in notes[1]

@@ -1031,7 +1031,7 @@ def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
         "offset": 0,
     }
     hear(explorer, file, b" " * (LARGEST + 1))
-    assert explorer.status == "x.jsonl is larger than 20 MB. Name the file by its path instead."
+    assert explorer.status == "x.jsonl is larger than 20 MB. Type its path instead."
     assert explorer._uploads._parts == {}
 
 

@@ -303,7 +303,10 @@ def test_the_lines_that_matter_are_those_that_change_most_when_moved_alone() -> 
     spread = found.moves.groupby("line")["spread"].first()
     assert found.matter == [*spread[spread > 0].sort_values(ascending=False).index[:3]]
     row = next(row for row in rows(explorer, "decide") if row["key"] == "set")
-    assert row["note"] == f"What matters most, each moved alone: {', '.join(found.matter)}."
+    assert (
+        row["note"]
+        == f"Lines with the largest effect, each changed alone: {', '.join(found.matter)}."
+    )
 
 
 @pytest.mark.slow
@@ -501,7 +504,7 @@ def test_no_preset_is_found_fault_with(preset: str) -> None:
         assert "no-answer-reserve" in str(parts)
         return
     (told,) = parts
-    assert (told["level"], told["text"][:16]) == ("fits", "Nothing is wrong")
+    assert (told["level"], told["text"][:16]) == ("fits", "No problem found")
 
 
 def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:

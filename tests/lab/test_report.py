@@ -174,7 +174,7 @@ def test_a_page_that_grows_too_large_keeps_less_of_tables_and_messages(tmp_path:
 def test_a_report_is_html_and_what_stands_there_stays_when_it_cannot_be_written(
     conversation: bk.ConversationExplorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=r"ends in \.html instead of report\.pdf"):
+    with pytest.raises(ValueError, match=r"Cannot save a page as report\.pdf"):
         conversation.save("report.pdf")
     (tmp_path / "report.html").write_text("before")
 
@@ -229,7 +229,7 @@ def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "bytes": goal.stat().st_size,
     }
     assert run(["report", "support-chat", "-o", str(tmp_path / "made.pdf")]) == 2
-    assert "Name a file that ends in .html" in capsys.readouterr().err
+    assert "Use a name that ends in .html" in capsys.readouterr().err
 
 
 def test_a_report_names_the_file_and_not_where_it_lies(tmp_path: Path) -> None:

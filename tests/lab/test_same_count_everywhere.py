@@ -112,7 +112,7 @@ def test_every_place_says_what_the_count_rests_on_in_one_word(model: str) -> Non
     assert [table["basis"].tolist() for table in tables] == [[basis]] * 3
     assert tables[0]["kind"].tolist() == ["estimate" if basis == "estimate" else "tokenizer"]
 
-    # The gate is closed by an estimate without a buffer, and by nothing else; no finding takes the count for one.
+    # The check fails because of an estimate without a buffer, and of nothing else; no finding takes the count for one.
     checked = check(budget, traces=[TRACE], model=model)
     codes = {failure.code for failure in checked.failures} | {
         finding.code for finding in checked.findings
@@ -160,7 +160,7 @@ def test_an_error_held_against_claudes_tokenizer_is_not_called_about(
     """What was rebuilt is not an estimate of unknown width: "itself an estimate, 0 % to 0 % off" stood here once."""
     accuracy = bk.AccuracyExplorer("chars/4", ["Hello world", TEXT], model="claude-sonnet-4-5")
     more = " ".join(notices.status(accuracy.stage)["more"])
-    assert "rebuilt from outside." in more
+    assert "a reconstruction of its tokenizer." in more
     assert "itself an estimate" not in more
     rows = bk.DesignCard("chat", TRACE, model="claude-sonnet-4-5").view.state["strip"]["rows"]
     assert not [row["verdict"] for row in rows if row["verdict"].startswith("about")]

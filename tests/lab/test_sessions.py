@@ -325,9 +325,9 @@ def test_no_saving_within_the_errors_is_certain_and_ties_are_ties(made_up: bk.Se
     clear = said(0.001, claude_code=(0.9, 0.9), pi=(0.8, 0.82))
     assert clear.startswith("The same messages") and "may cost as little" not in clear
     near = said(0.03, claude_code=(1.1, 1.1), pi=(0.98, 0.98))
-    assert near.startswith("No saving is certain, as such a replay errs by up to 3.0%.")
+    assert near.startswith("No saving is certain, because such a replay is off by up to 3.0%.")
     unknown = said(0.001, float("nan"), claude_code=(1.1, 1.1), pi=(0.98, 0.98))
-    assert unknown.startswith("No saving is certain, as such a replay errs by up to 9.0%.")
+    assert unknown.startswith("No saving is certain, because such a replay is off by up to 9.0%.")
     dear = said(0.001, claude_code=(1.2, 1.2), pi=(1.1, 1.1))
     assert dear.startswith("None of these rules would have been cheaper.")
 

@@ -146,7 +146,7 @@ def test_a_receipt_is_one_small_file_of_numbers_and_a_picture(tmp_path: Path) ->
     assert "How far off is chars/4?" in words
     card.share(tmp_path / "mine.html", texts=True)
     assert secret in (tmp_path / "mine.html").read_text()
-    with pytest.raises(ValueError, match=r"Name a file that ends in \.html"):
+    with pytest.raises(ValueError, match=r"Use a name that ends in \.html"):
         card.share(tmp_path / "mine.pdf")
 
 

@@ -302,6 +302,4 @@ def test_what_is_no_finite_number_is_left_out_and_the_picture_says_so(
         "Why?",
     )
     assert "nan" not in made and "inf" not in made
-    assert any(
-        text.endswith("values are not known and not drawn") for text in texts(ET.fromstring(made))
-    )
+    assert any(text.endswith("unknown values are not drawn") for text in texts(ET.fromstring(made)))

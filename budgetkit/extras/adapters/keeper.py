@@ -34,13 +34,13 @@ class Keeper:
     budget : int or Budget
         Most tokens of a request, or a budget.
     policy : Policy, optional
-        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one a
-        conversation goes on where its last request left it, known by everything that was said in it. Messages that a
-        framework no longer gives are never sent.
+        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one, a
+        conversation continues after its last request; it is recognised by its messages. Messages that a framework no
+        longer gives are never sent.
     counter : str, Model or callable, optional
         Function from text to tokens, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
-        Tool schemas that the framework sends, counted in, where it does not tell them itself.
+        Tool schemas that the framework sends but does not report; they are counted.
     conversations : int, default 256
         How many are remembered; one that is forgotten is pruned again from all its messages.
     **more
@@ -88,7 +88,7 @@ class Keeper:
     async def afit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[Raw]:
-        """Return the messages of the next request, whose summaries an ``async`` function may write."""
+        """Return the messages of the next request; an ``async`` function may write its summaries."""
         if self.policy is None:
             return self.fit(messages, tools)
         talk, numbers = self._talk(messages, tools)

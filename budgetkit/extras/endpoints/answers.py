@@ -64,7 +64,7 @@ class KeptCounts:
         return hmac.digest(self.salt, request.encode("utf-8", "surrogatepass"), "sha256")
 
     def known(self, names: Sequence[bytes]) -> dict[bytes, int]:
-        """Return the stored counts by name; values that can be no count are left out."""
+        """Return the stored counts by name, without invalid values."""
         look_up = "SELECT tokens FROM kept WHERE name = ?"
         try:
             rows = {name: self.opened.execute(look_up, (name,)).fetchone() for name in names}

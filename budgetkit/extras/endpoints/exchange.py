@@ -41,7 +41,7 @@ class Key(httpx.Auth):
     value: str = field(repr=False)
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Put the headers that carry the key into a request."""
+        """Add the key's headers to a request."""
         request.headers.update(self.headers(self.value))
         yield request
 
@@ -128,7 +128,7 @@ class Answer:
     body: bytes
 
     def document(self) -> Any:
-        """Read the body as JSON; None where it is none."""
+        """Read the body as JSON; None if it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):

@@ -38,31 +38,41 @@ _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
     "prompts",
     multiple=True,
     metavar="SECTION=FILE",
-    help="A prompt's text, and its section.",
+    help="A file with the prompt of a section.",
 )
 @click.option(
-    "--tools", multiple=True, metavar="FILE", help="Tool schemas, or an MCP server's tools/list."
+    "--tools",
+    multiple=True,
+    metavar="FILE",
+    help="A file with tool schemas, or with an MCP server's tools/list.",
 )
 @click.option(
     "--most-cut",
     type=float,
-    help="Largest share of conversations that may lose messages, such as 0.1; no limit if left out.",
+    help="Largest share of conversations that may lose messages, such as 0.1; no limit by default.",
 )
 @click.option(
     "--floor",
     type=int,
-    help="Least that is left for the history, in tokens; else the budget's floor.",
+    help="Tokens that must be left for the history; the budget's floor by default.",
 )
-@click.option("-p", "--policy", help="Pruning policy, for the findings.")
-@click.option("--thinking", type=int, default=0, help="Longest thinking of the model, in tokens.")
-@click.option("--baseline", metavar="FILE", help="Report what has grown since this file was saved.")
+@click.option("-p", "--policy", help="Pruning policy that the findings are about.")
 @click.option(
-    "--save-baseline", "saved_as", metavar="FILE", help="Save what each section asks for."
+    "--thinking", type=int, default=0, help="Most tokens that the model may use for thinking."
+)
+@click.option(
+    "--baseline", metavar="FILE", help="Report how sections have grown since this file was saved."
+)
+@click.option(
+    "--save-baseline",
+    "saved_as",
+    metavar="FILE",
+    help="Save the demand of each section to this file.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "junit", "github"]), default="table"
 )
-@click.option("--strict", is_flag=True, help="Fail on findings too.")
+@click.option("--strict", is_flag=True, help="Fail if there are findings, too.")
 def check_command(
     conversations: tuple[str, ...],
     prompts: tuple[str, ...],
@@ -78,10 +88,10 @@ def check_command(
     named_options: Any,
     **limits: Any,
 ) -> int:
-    """Fail where prompts, tools or recorded conversations outgrow a budget.
+    """Fail if prompts, tools or recorded conversations outgrow a budget.
 
-    Exit code 0: the gate is open; 1: it is closed; 2: what was given is wrong. Findings are about the budget itself,
-    and close it with --strict. That conversations lose something closes the gate with --most-cut only.
+    Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings are about the budget itself; they
+    fail the check only with --strict. Conversations that lose messages fail it only with --most-cut.
     """
     if not (conversations or prompts or tools or model or strict):
         raise ValueError(
@@ -108,7 +118,7 @@ def check_command(
 
 
 def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
-    """Return the file of each section, of every SECTION=FILE."""
+    """Return each section's file from the SECTION=FILE options."""
     files: dict[str, Path] = {}
     for option in options:
         section, _, file = option.partition("=")
@@ -145,7 +155,7 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
-    """Read a baseline; return by how many tokens each section has changed since."""
+    """Return the tokens by which each section has changed since a baseline."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -180,7 +190,7 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
 
 
 def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dict[str, Any]:
-    """Return all of it as plain data."""
+    """Return a check's result and the growth as plain data."""
     fields = asdict(checked)
     for entry, failure in zip(fields["failures"], checked.failures, strict=True):
         entry["detail"] = failure.detail

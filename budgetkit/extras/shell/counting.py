@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     "--counter",
     "names",
     multiple=True,
-    help="A model, an encoding, chars/4 ...; several compare.",
+    help="A model, an encoding or a rule such as chars/4; repeat it to compare.",
 )
-@click.option(
-    "-m", "--model", "models", multiple=True, help="A model, counted with its own counter."
-)
+@click.option("-m", "--model", "models", multiple=True, help="A model whose own counter is used.")
 @click.option(
     "--ask",
     "provider",
-    help="Ask openai, anthropic or gemini to count for --model: texts are sent there.",
+    help="Let openai, anthropic or gemini count for --model; this sends the texts there.",
 )
 @click.option(
-    "--ways", is_flag=True, help="Say how far off each count is, what it costs and when to use it."
+    "--ways",
+    is_flag=True,
+    help="Show how far off each counter is, what it costs and when to use it.",
 )
 @click.option(
     "--as",
@@ -131,7 +131,7 @@ def _is_request(text: str) -> bool:
 
 
 def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
-    """Put the ways of counting side by side."""
+    """Compare the ways of counting."""
     table = import_module("budgetkit.lab.accuracy").ways(
         [text for text in texts if text], *counters
     )
@@ -317,12 +317,12 @@ def _row(model: Model) -> tuple[Any, ...]:
     "name",
     default="o200k_base",
     show_default=True,
-    help="Whose figures stay the same.",
+    help="Model whose token counts stay the same.",
 )
 def redact_command(file: str, name: str) -> None:
-    """Print the conversations of a file with filler in place of all words, a line of JSON each.
+    """Print a file's conversations with filler for all words, one line of JSON each.
 
-    Texts keep their size under the counter, names and ids become others, and what no figure is made of is left out.
+    Texts keep their size under the counter, names and ids are replaced, and fields that no figure uses are left out.
     """
     redact = import_module("budgetkit.extras.redaction").redact
     to_line = import_module("budgetkit.trace").to_line

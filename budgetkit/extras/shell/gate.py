@@ -3,7 +3,7 @@
 It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more conversations
 are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the error. Each
 failure comes with the plan and a fix. Any misspelt, unknown, missing or wrongly typed input is an error: a mistake
-never opens the gate.
+never passes the check.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", 
 
 @dataclass(frozen=True)
 class Failure:
-    """One reason why a gate is closed.
+    """One reason why a check failed.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class Failure:
     mend : str
         The fix.
     section : str
-        The section that it is about, where it is about one.
+        The section concerned, if it is a single one.
     plan : str
-        The plan of the request where it is worst, with its warnings.
+        The plan of the worst request, with its warnings.
     """
 
     code: str
@@ -115,15 +115,15 @@ class CheckResult:
     Parameters
     ----------
     failures : tuple of Failure
-        Why the gate is closed; empty where it is open.
+        The reasons why the check failed; empty if it passed.
     findings : tuple of Finding
         Problems of the budget itself.
     sections : mapping
         The most that each section asks for, in tokens.
     conversations, cut, failing : int
-        How many were looked at, how many of them lose something, and in how many a limit does not hold.
+        Number of conversations checked, of those that lose something, and of those that exceed a limit.
     strict : bool
-        Whether a finding closes the gate too.
+        Whether a finding fails the check, too.
     """
 
     failures: tuple[Failure, ...]
@@ -137,31 +137,31 @@ class CheckResult:
     @property
     def passed(self) -> bool:
         """Whether nothing failed."""
-        return not self.failures and not (self.strict and self.findings)
+        return not self._reasons
 
     @property
     def headline(self) -> str:
-        """Whether the gate is open, and the reasons if not.
+        """The verdict, with the reasons if the check failed.
 
         Examples
         --------
         >>> CheckResult((), (), {}, conversations=2, cut=1).headline
-        'The gate is open; 1 of 2 conversations loses something.'
+        'The check passed; 1 of 2 conversations loses something.'
         """
         parts = []
         if self.failing:
-            parts.append(f"in {_share_of(self.failing, self.conversations)} a limit does not hold")
+            parts.append(f"a limit is broken in {_share_of(self.failing, self.conversations)}")
         if self.cut or (self.conversations and not self.failing):
             parts.append(self.losing)
-        verdict = "The gate is open"
+        verdict = "The check passed"
         if not self.passed:
             codes = [reason.code for reason in self._reasons]
-            verdict = f"The gate is closed by {', '.join(dict.fromkeys(codes))}"
+            verdict = f"The check failed: {', '.join(dict.fromkeys(codes))}"
         return "; ".join([verdict, *parts]) + "."
 
     @property
     def losing(self) -> str:
-        """Of how many conversations something is cut, in words."""
+        """A phrase for the number of conversations that lose something."""
         verb = "loses" if 1 in (self.cut, self.conversations) else "lose"
         return f"{_share_of(self.cut, self.conversations)} {verb} something"
 
@@ -221,12 +221,12 @@ def check(
         Recorded conversations.
     counter : str, Model or callable, optional
         Function from text to tokens; default: the counter of the model, or o200k_base. Where it estimates (`basis_of`),
-        a budget without a reserve as a buffer closes the gate.
+        a budget without a reserve as a buffer fails the check.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter, and findings about it. One that nothing knows is
         refused, unless a window is given.
     window : int, optional
-        Another window, in tokens.
+        A window in tokens that replaces the model's.
     policy, thinking
         For the findings; see `budgetkit.plan.advice.findings`.
     today : date, optional
@@ -237,12 +237,12 @@ def check(
     floor : int, optional
         Fewest tokens left for the budget's remainder; default: its own floor.
     strict : bool, default False
-        Whether a finding closes the gate too.
+        Whether a finding fails the check, too.
 
     Returns
     -------
     CheckResult
-        The failures, the findings, and what each section asks for.
+        The failures, the findings, and the demand of each section.
 
     Raises
     ------
@@ -355,7 +355,7 @@ def check(
     for demand in demands:  # a code is reported for one demand only
         codes = {finding.code for finding in notices}
         notices += [finding for finding in find(demand=demand) if finding.code not in codes]
-    if estimates:  # it says what that finding says, and closes the gate
+    if estimates:  # it says the same as that finding, and fails the check
         notices = [finding for finding in notices if finding.code != "stand-in-without-buffer"]
     return CheckResult(
         failures=tuple(failures),
@@ -467,7 +467,7 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
 
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
-    """Fail where a larger share of the conversations loses something than was agreed to."""
+    """Fail if too large a share of the conversations loses something."""
     if most is not None and not cut:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if most is None or sum(cut) <= most * len(cut):
@@ -488,7 +488,7 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
 def _fixed_sizes(
     budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count, framing: Framing
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Count by section the prompts, and the tool schemas, that are sent with every request."""
+    """Count the prompts and tool schemas of every request, by section."""
     # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
     if unknown := [section for section in prompts if section not in budget.sections]:
         raise unknown_section(unknown, budget.sections)
@@ -544,7 +544,7 @@ class Requests:
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
-        """List each failure once: at the request where it is worst."""
+        """List each failure once, at its worst request."""
         budget = self.budget
         for section, column in self.columns.items():
             cap = budget.caps.get(section)

@@ -179,7 +179,7 @@ def check_tools(data: Any) -> None:
     """
     if has_more_pages(data):
         raise ValueError(
-            "The answer has a next page (nextCursor). Ask the server for every page, and give all tools."
+            "The list of tools has more pages (nextCursor). Request every page, and pass all tools."
         )
     keys = {name: frozenset(words.split()) for name, words in format_table("tool_keys").items()}
     words = frozenset(format_table("shared")["words"].split())
@@ -260,7 +260,7 @@ _OPTIONS = (
         "-w",
         "--window",
         type=int,
-        help="Its window, in tokens; a preset's is the model's when left out.",
+        help="The window in tokens; a preset takes the model's by default.",
     ),
     click.option(
         "-m",
@@ -268,7 +268,7 @@ _OPTIONS = (
         help=f"The model: its window and counter; else the conversation's own, else {DEFAULT_MODEL}.",
     ),
     click.option(
-        "-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."
+        "-c", "--counter", "counting", help="Counter, such as chars/4; the model's by default."
     ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
 )

@@ -50,14 +50,18 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
 @click.command("report")
 @with_conversation
 @click.option(
-    "-o", "--output", default="report.html", show_default=True, help="Where to; it ends with .html."
+    "-o",
+    "--output",
+    default="report.html",
+    show_default=True,
+    help="Path of the report; it ends with .html.",
 )
 @click.option(
     "-p",
     "--policy",
     "policies",
     multiple=True,
-    help="A pruning policy, such as octopus; again for more.",
+    help="A pruning policy, such as octopus; repeat it for more.",
 )
 @click.option(
     "--plan",
@@ -77,7 +81,7 @@ def report_command(
     named_options: Data,
     **_: Any,
 ) -> None:
-    """Write a report of a conversation: one file of HTML, which needs no kernel and no network."""
+    """Write a report of a conversation: one HTML file that needs no kernel and no network."""
     # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
     preset = named_options["budget"]
     lines = preset if preset in PRESETS else budget

@@ -25,13 +25,13 @@ _BY = click.option(
     "--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True
 )
 _PRICE = click.option(
-    "--price", help="The model whose prices hold; else that of --model, or of the file."
+    "--price", help="Use this model's prices instead of those of --model or the file."
 )
 
 
 @click.command("fit")
 @with_conversation
-@click.option("--turn", type=int, help="From 1; the last when left out.")
+@click.option("--turn", type=int, help="Number of the turn, from 1; the last by default.")
 @click.option("--why", "section", help="Explain why a section lost tokens, and how to keep them.")
 def fit_command(
     trace: Trace,
@@ -119,11 +119,10 @@ def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
     """Explain why there is no cost in dollars, and how to get one."""
     if has_costs:
         return []
-    if prices is None:
-        return ["No cost in dollars: no model is named. Name one with --price."]
-    return [
-        f"No cost in dollars: the price of {prices.model} is unknown. Name another with --price."
-    ]
+    problem = "no model is named"
+    if prices is not None:
+        problem = f"the price of {prices.model} is unknown"
+    return [f"No cost in dollars: {problem}. Name a model with --price."]
 
 
 _COMPARED = [
@@ -146,7 +145,7 @@ _COMPARED = [
     "--policy",
     "policies",
     multiple=True,
-    help="One to compare; all that are known when left out.",
+    help="A policy to compare; repeat it for more. All known ones by default.",
 )
 @_BY
 @_PRICE
@@ -163,9 +162,9 @@ def compare_command(
     named_options: Any,
     **_: Any,
 ) -> None:
-    """Put pruning policies and named systems side by side on one conversation, the cheapest first.
+    """Compare pruning policies and named systems on one conversation, the cheapest first.
 
-    Where none is named, the policy of a configuration is among them.
+    If none is named, the policy of the configuration is compared too.
     """
     lines = replace(budget, undeclared="pool")
     rules = policies_named(policies)
@@ -192,7 +191,7 @@ def compare_command(
     notes = _cost_notes(prices, has_costs)
     if by == "turn" and any(message.tool_calls for message in trace.messages):
         notes.append(
-            "Counted: one request per turn. Use --by request to count one for each answer."
+            "Each turn counts as one request. Use --by request to count one for each answer."
         )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))

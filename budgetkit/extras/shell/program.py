@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _about_file(wrong: OSError) -> str:
-    """Describe the problem with a named file, without the system's error number."""
+    """Describe the problem with a file, without the system's error number."""
     name = brief(str(wrong.filename))
     folder = Path(str(wrong.filename)).expanduser().parent
     if isinstance(wrong, FileNotFoundError):

@@ -27,7 +27,7 @@ def budget() -> Callable[..., Any]:
     The budget is a `Budget`, the path of a saved one or a preset's name.
 
     It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
-    answer. If the gate is closed, the test fails with the plan and the fix as its message; otherwise the findings are
+    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise the findings are
     returned.
     """
 
@@ -51,7 +51,7 @@ def check_files(
     model: Any = None,
     **rest: Any,
 ) -> CheckResult:
-    """Return the gate's report; budget, tools and traces may be files and names beside values."""
+    """Return the check's report; budget, tools and traces may be values, files or names."""
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
     read_traces = import_module("budgetkit.inputs.conversations").traces_of

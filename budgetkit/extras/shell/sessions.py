@@ -25,31 +25,29 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
 @click.option(
     "--folder",
     type=click.Path(file_okay=False),
-    help="Where sessions are, if not in their usual places.",
+    help="Folder of the sessions, if it is not the usual one.",
 )
 @click.option("-n", "--newest", default=20, show_default=True, help="Number of sessions to list.")
-@click.option(
-    "--price", help="The model whose prices hold, where those of the session's own are not known."
-)
+@click.option("--price", help="Use this model's prices if the session's own are unknown.")
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="The window of the rules, in tokens, if not the session's.",
+    help="Window for the rules in tokens, if it is not the session's.",
 )
 @click.option(
     "--tools",
     "with_tools",
     is_flag=True,
-    help="Show by name what tools, files and MCP servers held, and sub-agents.",
+    help="Show what sub-agents, tools, files and MCP servers held, each by name.",
 )
 @click.option(
     "--text",
     "with_text",
     is_flag=True,
-    help="Show titles, texts and names of tools too; without it only numbers.",
+    help="Show titles, texts and tool names too; by default only numbers are shown.",
 )
 @click.option(
-    "--report", help="Write the page of one session to this HTML file, which only you can read."
+    "--report", help="Write one session's page to this HTML file, which only you can read."
 )
 @click.option(
     "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
@@ -163,13 +161,13 @@ def list_sessions(
 
 
 def _show_unread(number: int) -> None:
-    """Show how many sessions are still to be read, on one line that is gone in the end."""
+    """Show the progress of reading on one line, which is removed at the end."""
     words = f"{number:,} sessions to read" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
 
 def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Return the sums of sessions by a column; a sum is not known where none of its sessions has one."""
+    """Sum sessions by a column; a sum is unknown if no session has a value."""
     groups: dict[str, dict[str, Any]] = {}
     for row in rows:
         name = row[by] or "unknown"

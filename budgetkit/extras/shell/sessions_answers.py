@@ -135,7 +135,7 @@ _SETTINGS = ("threshold", "keep", "cache_life")
 def settings(
     source: Session | list[Session], setting: str, window: int | None, as_json: bool
 ) -> None:
-    """Show what one session, or several, would have cost with other values of a setting."""
+    """Show the cost of sessions with other values of a setting."""
     name = "model"
     values: Any = [setting]
     sessions = [source] if isinstance(source, Session) else source
@@ -213,9 +213,9 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
         headings = {"token_requests": "tokens times requests", "saved": "saved if left out"}
         columns = [by, "calls", "tokens", *headings]
         _show_frame(titles[by], table[columns].head(KINDS), headings)
-    paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
-    lacking = "Definitions of tools that the log does not hold are not in it"
-    sentences = [f"{paid} {lacking}, and neither is a change in what the agent does."]
+    paid = "A result is paid for when it arrives and again, at a lower price, with each request that contains it."
+    lacking = "Tool definitions missing from the log are not counted"
+    sentences = [f"{paid} {lacking}, and neither is a change in the agent's behaviour."]
     if on_demand["tools"]:
         sentences.append(
             f"Loading the definitions of its {on_demand['tools']:,} tools ({on_demand['tokens']:,} tokens) on demand "

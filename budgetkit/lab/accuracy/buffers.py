@@ -236,7 +236,7 @@ class Buffer:
     warning : str
         Why it cannot be relied on; empty if it can.
     kinds : tuple of str
-        Classes and languages that it is for: for others it promises nothing.
+        Classes and languages that it is for; it guarantees nothing for others.
     needed : float
         Share that the texts that were seen need: of these kinds, in the one that asks for most.
 
@@ -268,7 +268,7 @@ class Buffer:
         Returns
         -------
         str
-            A sentence; empty where all are known.
+            A sentence; empty if all are known.
 
         Examples
         --------
@@ -318,7 +318,7 @@ def buffer_for(
     seed : int
         Of the random windows.
     kinds : iterable of str
-        Classes or languages of the texts at hand, by any usual name, or the result of
+        Classes or languages of your texts, by any usual name, or the result of
         :func:`budgetkit.lab.accuracy.kinds_of`. If there are documents of each kind, and enough sources for the risk,
         the buffer is for the next source of these kinds, which holds back less; otherwise it is for windows of all
         kinds, and a warning says so.
@@ -387,7 +387,7 @@ def consequences(
     seed : int
         Of the random windows.
     kinds : iterable of str
-        Classes or languages of the texts at hand, as in :func:`buffer_for`.
+        Classes or languages of your texts, as in :func:`buffer_for`.
 
     Returns
     -------

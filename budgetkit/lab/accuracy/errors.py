@@ -60,7 +60,7 @@ USES = {
 
 
 def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
-    """Put ways of counting into one table.
+    """Compare ways of counting in one table.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def compare(
     ways = [counter(way) for way in (exact, *counters_in(counters))]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"Repeated counters {quoted(dict.fromkeys(twice))}. Pass each once.")
+        raise ValueError(f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each once.")
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = []
     with progress_bar(progress, total=len(ways), desc="counters") as advance:
@@ -284,7 +284,7 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     """Return the 95 % interval of a number from resampled sources.
 
     Sources drawn again spread less than other sources do, by sqrt((n - 1) / n), and few say little of their own
-    spread (Student's t); the interval is widened by both. Of fewer than six sources there is none.
+    spread (Student's t); the interval is widened by both. Fewer than six sources give no interval.
     """
     if sources < FEWEST_FOR_A_GAIN:
         return float("nan"), float("nan")

@@ -176,7 +176,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect the language of a text; empty where it is not clear.
+    """Detect the language of a text; empty if unclear.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the documents' labels of some kinds; None where one is unknown.
+    """Return the documents' labels of some kinds; None if one is unknown.
 
     A language narrows the classes that have it; a class that has none of them stays whole.
 

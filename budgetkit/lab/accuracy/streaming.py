@@ -2,7 +2,7 @@
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
 the file's. Where no seam comes for long, the block is longer and is counted in windows
-(:mod:`budgetkit.counters.stretches`). Counted texts are not remembered, for they do not come again.
+(:mod:`budgetkit.counters.stretches`). Counts are not stored, because the texts do not recur.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.accuracy.corpora.opening import SHIPPED
+from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS, SHIPPED
 from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.app.headline import kind_documents
-from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
+from budgetkit.lab.explorers.accuracy.explorer import AccuracyExplorer
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -48,12 +48,11 @@ class App:
     budget : str or Budget, default "chat"
         A preset's name, or a budget to start from.
     model : str, optional
-        The model; its window holds for a preset. Default: the model that the conversation was held with, if it is named
-        there, or `DEFAULT_MODEL`.
+        The model; its window holds for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, optional
         The counter; default: the model's own.
     window : int, optional
-        Another window than the model's, in tokens.
+        A window in tokens that replaces the model's.
     files : str or path, optional
         The only file that the box "File" opens, or the folder of these files; "" for none. Default: any file.
 

@@ -60,9 +60,9 @@ def card_scene(stage: BudgetStage) -> Data:
 class DesignCard(BudgetExplorer):
     """Card to design a budget: its settings, remainder and count error.
 
-    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The quick count,
-    whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor the counter of
-    the plan changes it.
+    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The cheap
+    counter, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor the
+    counter of the plan changes it.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class DesignCard(BudgetExplorer):
     counter : str, optional
         The counter to plan with; default: the model's own.
     window : int, optional
-        Another window than the model's, in tokens.
+        A window in tokens that replaces the model's.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class DesignCard(BudgetExplorer):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """How far off the cheap count is, one row per kind of text and place.
+        """Error of the cheap count, one row per kind of text and source.
 
         exact and estimate are what the best count known for the model and the cheap one make of all texts, in tokens;
         is_exact says whether the best count is exact. error is a share of exact; low and high hold nine texts in ten.
@@ -160,7 +160,7 @@ class DesignCard(BudgetExplorer):
         path : str or path
             It ends with .html; the picture has the same name with .svg.
         texts : bool, default False
-            Whether the messages of the conversation stand in it; otherwise it holds numbers alone.
+            Whether it includes the conversation's messages; otherwise it has numbers only.
 
         Raises
         ------

@@ -94,7 +94,7 @@ class Misjudgement:
 
     @property
     def error(self) -> float:
-        """How much too many are counted, as a share of the best count; below 0: too few."""
+        """Error of the cheap count as a share of the best count; below 0 it is too low."""
         return self.cheap / self.best - 1
 
     def really(self, budget: int) -> int:
@@ -102,11 +102,11 @@ class Misjudgement:
         return round(max(0, budget) * self.best / self.cheap)
 
     def least(self, budget: int) -> int:
-        """Return the least tokens that a filled budget really takes, for nine texts in ten."""
+        """Return the lower bound of a filled budget's actual tokens, for 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the most tokens that a filled budget really takes, for nine texts in ten."""
+        """Return the upper bound of a filled budget's actual tokens, for 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -135,7 +135,7 @@ def shipped_misjudgements(cheap: Counter, best: Counter) -> tuple[Misjudgement, 
 
 
 def own_misjudgements(trace: Trace, cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
-    """Return the error on a conversation, for the kinds of text that it has."""
+    """Return the error on a conversation, by kind of text."""
     corpus = kind_documents(trace)
     if not corpus.documents:
         return ()
@@ -154,7 +154,7 @@ def _errors(corpus: Corpus, cheap: Counter, best: Counter) -> pd.DataFrame:
 def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
     """Return the interval of each text's tokens.
 
-    Where the error was never measured, it is the count twice.
+    If the error was never measured, both ends are the count.
     """
     below, above = spread_of(best) or (0.0, 0.0)
     return np.rint(counts * (1 + below)).astype(np.int64), np.rint(counts * (1 + above)).astype(
@@ -209,7 +209,7 @@ def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
 
 
 def sentences(results: BudgetResults) -> list[str]:
-    """Return the verdict on the budget, then the first cut and what is free."""
+    """Return the verdict on the budget, the first cut and the free tokens."""
     plan = results.plan
     budget = plan.budget
 
@@ -235,7 +235,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Return the turns that lose nothing, such as "10 of 35 turns"; without turns, the sections."""
+    """Describe the turns that lose nothing, such as "10 of 35 turns"; without turns, the sections."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

@@ -84,7 +84,7 @@ def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
 
 
 def point(settings: BudgetSettings, library: Library) -> Data:
-    """Return the answer for one model, window and reserve; a budget that cannot be says why."""
+    """Return the answer for one model, window and reserve; an invalid budget gives the reason."""
     side = Side(settings, library)
     try:
         results = side.results
@@ -121,7 +121,7 @@ def _cost(side: Side) -> Data:
 
 
 def receipt_svg(answer: Data) -> str:
-    """Return the answer as a picture: a file of SVG with the window, the key figures and the errors."""
+    """Draw the answer as SVG: the window, the key figures and the errors."""
     width = 860
     left = 24
     bar_width = 812

@@ -33,7 +33,7 @@ NO_TOKEN: Final = "The app is open to whoever started it: open the address that 
 
 @dataclass(frozen=True)
 class Gate:
-    """Who may speak with the app.
+    """Access check of the app.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class Gate:
     session: str = field(default_factory=secrets.token_urlsafe, repr=False)
 
     def is_own_host(self, host: str) -> bool:
-        """Say whether a Host header names this server."""
+        """Tell whether a Host header names this server."""
         name, _ = split_host_and_port(host.lower())
         return name in (*LOCAL_HOSTS, self.address.lower(), f"[{self.address.lower()}]")
 
     def refusal(self, request: HTTPServerRequest) -> str:
-        """Return why a request is refused; "" where it is let through."""
+        """Return the reason why a request is refused; "" if it is accepted."""
         if not self.is_own_host(request.host):
             return FOREIGN_HOST
 
@@ -74,7 +74,7 @@ class Gate:
         return ""
 
     def is_first_visit(self, request: HTTPServerRequest) -> bool:
-        """Say whether a request brings the token."""
+        """Tell whether a request contains the token."""
         tokens = request.query_arguments.get("token", [b""])
         return (
             request.method == "GET"
@@ -210,8 +210,8 @@ def serve(source: str = "support-chat", *options: str) -> None:
     Parameters
     ----------
     source : str, default "support-chat"
-        The conversations: the name of a shipped one, a file, or a folder of files. A file or folder is also all that
-        the box "File" opens; where a shipped one is shown, that box is off.
+        The conversations: the name of a shipped one, a file, or a folder of files. The "File" box then opens nothing
+        else; with a shipped conversation, the box is off.
     *options : str
         Options of Voilà's, such as "--no-browser" or "--port=9999".
 

@@ -124,7 +124,7 @@ class Side:
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned budgets and the current one, or one model of each of several makers."""
+    """Return the columns: the pinned and the current budget, or models of several makers."""
     plain = unpinned(settings)
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
@@ -173,7 +173,7 @@ def table(columns: Sequence[Side], pins: int = 0) -> Data:
 
 
 class SidesFold(Content):
-    """Several models or budgets side by side."""
+    """Compare several models or budgets."""
 
     def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the panel: a sentence and the columns."""
@@ -182,7 +182,7 @@ class SidesFold(Content):
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
         sentence = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
         if stage.settings.pins:
-            sentence = "What differs between the pinned budgets and the one that is set, against A."
+            sentence = "Differences of the pinned budgets and the present one from A."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]
@@ -191,7 +191,7 @@ class SidesFold(Content):
         return parts
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Let one pin go, or all of them."""
+        """Remove one pin, or all of them."""
         pins = stage.settings.pins
         if event.get("clear"):
             return unpinned(stage.settings)
@@ -202,7 +202,7 @@ class SidesFold(Content):
 
 
 def pin_column(stage: BudgetStage) -> BudgetSettings:
-    """Put the present settings among those that are compared, or take them out again."""
+    """Add the present settings to the comparison, or remove them."""
     settings = stage.settings
     plain = unpinned(settings)
     if plain in settings.pins:

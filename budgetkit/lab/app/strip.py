@@ -1,7 +1,7 @@
 """Strip: a cheap count's effect on history budget and shared pool, by text kind.
 
 A row is a kind of text in one place, the shipped texts or this conversation. Its bar is as long as what the budget
-really takes when the cheap count has filled it; the thin line over it reaches over nine texts in ten. Behind the bar
+really takes when the cheap count has filled it; the thin line over it spans 9 of 10 texts. Behind the bar
 are the sources of the excess: the safety reserve first, then the rest of the shared pool.
 
     over      = really - budget
@@ -73,7 +73,7 @@ class Room:
     safety, pool : int
         The safety reserve, and what is left of the shared pool.
     overrun : int
-        By how much the window is overrun; then there is no room at all.
+        Tokens by which the window is overrun; above 0, nothing can be filled.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the room of the plan's remainder; of a budget that names none, the shared pool's."""
+    """Return the room of the plan's remainder, or of the shared pool if the budget names no remainder."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)
@@ -188,29 +188,26 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_t
 
 
 def _reach(rows: Sequence[Misjudgement]) -> float:
-    """Return how much the strip's width is, in budgets; it stays while a slider moves."""
+    """Return the strip's width in budgets; it is constant while a slider moves."""
     longest = max([1.25, *(row.best / row.cheap for row in rows)])
     lines = [1 / (1 + row.low) for row in rows]
     return 1.04 * max([longest, *(min(line, LONGEST_LINE * longest) for line in lines)])
 
 
 def _note(room: Room, counters: CounterPair) -> str:
+    compared = f"Compared with {counters.basis}."
     if room.overrun:
-        return (
-            f"The window is overrun by {room.overrun:,} tokens, so no count has room. "
-            f"Compared with {counters.basis}."
-        )
+        return f"The window is overrun by {room.overrun:,} tokens, so there is nothing to fill. {compared}"
     if room.budget <= 0:
-        return f"Nothing is left for {room.name}, so there is nothing to fill. Compared with {counters.basis}."
+        return f"Nothing is left for {room.name}, so there is nothing to fill. {compared}"
+    size = f"the {room.budget:,} tokens of {room.name}"
     if counters.is_one_count and counters.best.exact:
-        return (
-            f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
-        )
+        return f"It is {counters.basis}: {size} are actual tokens."
     if counters.is_one_count:
-        alone = f"It is {counters.basis}; no better count is known to compare it with."
-        return f"{alone} 9 of 10 texts fall within the lines."
-    filled = f"Actual tokens when {short_name(counters.cheap)} fills the {room.budget:,} tokens of {room.name}"
-    return f"{filled}, by {counters.basis}. 9 of 10 texts fall within the lines."
+        note = f"It is {counters.basis}; no better count is known to compare it with."
+    else:
+        note = f"Actual tokens when {short_name(counters.cheap)} fills {size}, by {counters.basis}."
+    return f"{note} Each thin line spans 9 of 10 texts."
 
 
 def _bands(room: Room, start: float, whole: float) -> list[Data]:

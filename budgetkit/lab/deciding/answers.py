@@ -84,7 +84,7 @@ def answer_reserve(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        The conversations, or what holds them.
+        The conversations, or an object that contains them.
     counter : str, Model or callable
         Function from text to tokens.
     risk : float, default 0.05

@@ -68,21 +68,21 @@ def plan_demands(budget: Budget, demands: pd.DataFrame) -> PlannedDemand:
 
 @dataclass(frozen=True)
 class Condition:
-    """A statement that must hold of all plans.
+    """A statement that must be true of all plans.
 
     Parameters
     ----------
     name : str
-        In words, as it stands in an answer: "nothing is cut".
+        In words, as in an answer: "nothing is cut".
     holds : callable
-        From the plans to whether it holds.
+        Function that takes the plans and tells whether they meet it.
     room : {"unknown", "helps", "harms"}
         Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest. "No
         window will do" is said only if this is known.
     risk : float, optional
         Where it promises something of the next conversation: the chance that this misses it.
     tokens : int, default 0
-        The most that it asks of a section beyond the demands, in tokens.
+        The most tokens that it needs in a section beyond the demands.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Name the lack of conversations; empty where there are enough."""
+        """Describe the lack of conversations; empty if there are enough."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
@@ -269,7 +269,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     dollars : float
         The sum, in US dollars.
     prices : Prices or str
-        Token prices, or the model whose prices to use.
+        Token prices, or the name of a model to take them from.
     answer : int, default 0
         Tokens of each answer.
 
@@ -281,7 +281,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     Raises
     ------
     ValueError
-        If the sum is below 0, or a price is not known.
+        If the sum is below 0, or a price is unknown.
 
     Examples
     --------

@@ -31,12 +31,12 @@ def compare_models(
     policy: Policy | str | None = None,
     price: Callable[[str], Prices] = prices,
 ) -> pd.DataFrame:
-    """Put models side by side on the same conversations.
+    """Compare models on the same conversations.
 
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        The conversations, or what holds them.
+        The conversations, or an object that contains them.
     models : str or Model, or an iterable of these
         One model or several.
     preset : callable or str
@@ -53,7 +53,7 @@ def compare_models(
         empty if none is known), largest (tokens of the longest conversation), conversations (how many), fits (share of
         them that lose nothing), breaks (the section that loses something in most conversations, empty if none does),
         first_loss (median turn, missing if nothing is lost), cost (US dollars for all, with the model's prompt cache;
-        missing where a price is not known), tax (its tokens for these texts against the first model's, a ratio), exact
+        missing if a price is unknown), tax (its tokens for these texts against the first model's, a ratio), exact
         (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or "estimate").
 
     Examples
@@ -145,7 +145,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     """
     if plan.replan is None or more < 1:
         raise ValueError(
-            f"Cannot plan again with {more} tokens more. Pass a plan that was fitted here, and 1 token or more."
+            f"Cannot plan again with {more} more tokens. Pass a plan made by fit or allocate, and 1 token or more."
         )
     rows = []
     gap_now = _gap(plan)

@@ -48,7 +48,7 @@ class TuningReport:
 
     @property
     def advised(self) -> int:
-        """The row to use; `PRESENT` where the present setting stays."""
+        """The row to use; `PRESENT` if the present setting stays."""
         if self.tuned.stays or self.tuned.row is None:
             return PRESENT
         return self.tuned.row
@@ -148,7 +148,7 @@ class TuningReport:
 
 
 def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
-    """Return the lines whose moves change something, the widest spread first."""
+    """Return the lines that change the result, the largest effect first."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
     return [str(line) for line in moving["line"].drop_duplicates().head(most)]
 

@@ -52,7 +52,7 @@ class Solution:
     line : str
         "window", a reserve or a section.
     value : int, optional
-        The size, in tokens; None where no size was found.
+        The size, in tokens; None if no size was found.
     so_that : str
         The condition, in words.
     find : {"smallest", "largest"}
@@ -60,15 +60,15 @@ class Solution:
     method : {"bisection", "scan"}
         How: by halving, or by trying a grid of sizes and halving where it flips.
     step : int
-        Tokens between two sizes of the grid; between them a scan may have missed a size that does. 1 by bisection.
+        Tokens between two sizes of the grid; a scan may have missed a size between them. It is 1 for a bisection.
     budget : Budget, optional
         The budget with that size.
     binds : str
-        Where no size was found: what is in the way.
+        The obstacle, if no size was found.
     is_proved : bool
         Where no size was found: whether there is none.
     conversations : int
-        How many a promise about the next one rests on; 0 where nothing is promised.
+        Number of conversations behind a promise about the next one; 0 without a promise.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class LineSearch:
         return None if plans.overrun else plans
 
     def range(self, condition: Condition) -> tuple[int, int]:
-        """Return the sizes among which something can change."""
+        """Return the range of sizes that can change the plan."""
         budget = self.budget
         if self.kind == "window":
             needs = {
@@ -331,7 +331,7 @@ def solve_models(
     Returns
     -------
     DataFrame
-        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
+        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing if no
         size was found), is_within (whether a window that was found is within the model's own), exact (whether the
         model's tokens are counted exactly), basis (what they rest on: "exact", "reconstructed" or "estimate") and
         sentence.
@@ -371,7 +371,7 @@ def solve_models(
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
-    """Put demands into one frame, indexed by the number of the conversation."""
+    """Join demands in one frame, indexed by the number of the conversation."""
     demands = _opened(demands)
     if isinstance(demands, pd.DataFrame):
         return demands

@@ -50,9 +50,9 @@ def candidates(
     Parameters
     ----------
     budget : Budget, str, Path or Mapping
-        The present setting, or what holds it.
+        The present setting, or an object that contains it.
     traces : sequence of Trace, str or Path
-        The conversations, or what holds them.
+        The conversations, or an object that contains them.
     counter : str, Model or callable
         Function from text to tokens.
     risk : float, default 0.05
@@ -163,7 +163,7 @@ class SearchSpace:
     floor: AnswerReserve | None = None
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the least reserve where a setting could go below it."""
+        """Add the least reserve if a setting could go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self

@@ -103,7 +103,7 @@ class TuningResult:
     Parameters
     ----------
     space : SearchSpace
-        The present budget and policy, and what may change.
+        The present budget and policy, and the lines that may change.
     settings : sequence of dict
         The settings that were tried, each with a value's name by line.
     aims : mapping of str to Objective
@@ -159,7 +159,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Why each setting may not be chosen; empty where it may."""
+        """The reason why each setting is ruled out; empty if it is not."""
         floor = self.space.floor
         reasons = []
         for place, setting in enumerate(self.settings):
@@ -211,7 +211,7 @@ class TuningResult:
 
     @cached_property
     def row(self) -> int | None:
-        """The row of the table with the candidate; None where the present setting is best."""
+        """The row of the table with the candidate; None if the present setting is best."""
         return self.choice(self.parts[0])
 
     @property
@@ -377,11 +377,11 @@ def tune(
     policy : Policy or str, optional
         The present policy, or its name; default: the oldest messages are dropped first.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; for "cost".
+        Token prices, or the name of a model to take them from; for "cost".
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window, in tokens.
+        A window in tokens that replaces the model's.
     trials : int, default 2,000
         Settings to try at most. Where there are more, the seed draws which are tried, and the outcome says so.
     seed : int, default 0

@@ -37,7 +37,7 @@ class Explorer(Generic[S, F]):
     panel : Panel
         The controls; the keys of `panel.inputs` are those that `set` takes.
     stage : Stage
-        The settings, what follows from them, and the library.
+        The settings, their results and the library.
     """
 
     #: Commands, results and page of this kind of explorer.
@@ -67,12 +67,12 @@ class Explorer(Generic[S, F]):
         self._send_charts()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a report: one file of HTML that needs neither a kernel nor a network.
+        """Write a report: one HTML file that needs no kernel and no network.
 
         Parameters
         ----------
         path : str or path
-            It ends with .html. The messages of the conversation stand in it, as far as there is room.
+            It ends with .html. It contains the conversation's messages, as far as they fit.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Explorer(Generic[S, F]):
         self._run_command("path", path=str(path))
 
     def load(self, text: str) -> None:
-        """Take the budget of a saved state.
+        """Load the budget of a saved state.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Explorer(Generic[S, F]):
             self._set(key, value)
 
     def move(self, line: str, size: int | str | None) -> None:
-        """Give a line another size.
+        """Set a line's size.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Explorer(Generic[S, F]):
         self._listeners.append(call)
 
     def undo(self) -> None:
-        """Take back the last change."""
+        """Undo the last change."""
         self._undo_or_redo("undo")
 
     def redo(self) -> None:
@@ -175,7 +175,7 @@ class Explorer(Generic[S, F]):
         self._undo_or_redo("redo")
 
     def reset(self) -> None:
-        """Go back to the first settings; locks stay."""
+        """Return to the first settings; locks stay."""
         self._run_command("reset")
 
     @property
@@ -189,7 +189,7 @@ class Explorer(Generic[S, F]):
         return self.stage.library
 
     def take(self, settings: S, afresh: bool = False) -> None:
-        """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
+        """Show other settings, as one undo step or as a new start."""
         with self._reporting_problems():
             if afresh:
                 self._start = settings
@@ -210,7 +210,7 @@ class Explorer(Generic[S, F]):
         sent: Data | None = None,
         **values: Any,
     ) -> None:
-        """Run a command; if it fails, change nothing and say why beside the box it came from."""
+        """Run a command; if it fails, change nothing and show the error beside its box."""
         with self._reporting_problems(ack, beside):
             commands: Mapping[str, Command] = {**self.kind.commands, "reset": self._reset}
             if kind not in commands:
@@ -229,7 +229,7 @@ class Explorer(Generic[S, F]):
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:
-        """Keep other threads out; show a problem as the status, beside the box it came from."""
+        """Lock out other threads; show an error as the status, beside its box."""
         with self._lock:
             try:
                 yield
@@ -360,13 +360,13 @@ class Explorer(Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The changes since the start, and the start, for the saved notebook; None without changes."""
+        """The start and the changes since, for the saved notebook; None without changes."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None
 
     def _go_on(self, kept: str) -> None:
-        """Go on from the settings that a notebook kept, if they were reached from the same start."""
+        """Restore the settings that a notebook kept, if they have the same start."""
         if not kept:
             return
         first, changed = json.loads(kept)

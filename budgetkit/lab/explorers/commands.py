@@ -115,7 +115,7 @@ def _columns(library: Library) -> Data:
 
 
 def of_budget(command: Command) -> Command:
-    """Let a change of a budget's settings change the settings of any explorer."""
+    """Apply a change of a budget's settings to any explorer."""
 
     @wraps(command)
     def changed(stage: AnyStage, **values: Any) -> Any:

@@ -80,7 +80,7 @@ class Case:
 
     @property
     def deficit(self) -> str:
-        """How the budget to start from treats claims beyond the window."""
+        """Rule of the first budget for claims beyond the window."""
         return self.base.base(self.model).deficit
 
 
@@ -129,7 +129,7 @@ class DecideFold(Content):
                 button(
                     f"Open {EXAMPLE}",
                     {"example": True},
-                    tip="Short conversations that a seed made up",
+                    tip="Short made-up conversations",
                 ),
             ]
         case = case_of(stage)
@@ -272,7 +272,7 @@ class DecideFold(Content):
             table_text(table.drop(columns=["front", "point"])),
             "point",
         )
-        matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
+        matters = f"Lines with the largest effect, each changed alone: {', '.join(decided.matter)}."
         setting: Data = {"key": "set", "text": setting_text(decided.setting(row)), "note": matters}
         if row != PRESENT:
             setting["button"] = button("Set the sliders", {"point": row})
@@ -291,7 +291,7 @@ class DecideFold(Content):
 def decide(
     case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the lines that matter, and tune these together; `tell` receives the progress, and may end it."""
+    """Find the lines that matter and tune them together; `tell` receives the progress and may stop it."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:

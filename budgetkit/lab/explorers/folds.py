@@ -160,7 +160,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all folds; the open ones with their parts, and whether these are of other settings."""
+        """Return all folds, the open ones with their parts and whether these are outdated."""
         return [
             {
                 "name": name,
@@ -173,7 +173,7 @@ class Folds:
         ]
 
     def refresh(self, stage: Any, opened: Collection[str]) -> None:
-        """Work out the open folds whose parts were made for other settings."""
+        """Recompute the open folds whose parts are outdated."""
         for name in self._known:
             if name in opened and self._of.get(name) is not stage.settings:
                 try:
@@ -235,5 +235,5 @@ def figure_part(name: str, *parts: Any) -> Data:
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:
-    """Return a button; `more` may hold a tip, and the bar that is shown while it is under the pointer."""
+    """Return a button; `more` may have a tip, and a bar to show under the pointer."""
     return {"is": "button", "text": label, "tells": tells, **more}

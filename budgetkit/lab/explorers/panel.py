@@ -97,7 +97,7 @@ def typed_number(text: str, whole: int | None = None) -> int:
 
 @dataclass(frozen=True)
 class Number:
-    """A number as people type it; anything else is refused in words, and the present number stays.
+    """A typed number; invalid input is refused with a message, and the present number stays.
 
     Examples
     --------

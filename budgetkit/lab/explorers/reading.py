@@ -73,14 +73,10 @@ class CheckFold(Content):
     """Panel of findings on the budget itself, before anything is planned."""
 
     def parts(self, stage: AnyStage) -> list[Data]:
-        """List the findings on the budget, or one sentence where there are none."""
+        """List the findings on the budget; one sentence if there are none."""
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
-            return [
-                text_part(
-                    f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits"
-                )
-            ]
+            return [text_part(f"No problem found by the {len(CODES):,} checks of {PAGE}.", "fits")]
         rows = []
         for place, problem in enumerate(problems):
             key, note = f"{place} {problem.code}", f"{PAGE}#{problem.code}"
@@ -101,7 +97,7 @@ class CheckFold(Content):
 
 
 def schemas(trace: Any, count: Any, model: Any) -> int:
-    """Return the tokens of a conversation's tool schemas, as its requests are billed for them."""
+    """Return the billed tokens of a conversation's tool schemas."""
     counted = trace.tally(count, framing=framing_for(model))
     return sum(item.tokens for item in counted.schemas)
 
@@ -124,7 +120,7 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as the reader's pieces, cut where it is too long for a page."""
+    """Return a text as the reader's pieces, cut if it is too long for a page."""
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
@@ -159,7 +155,7 @@ def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
 
 
 def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> Iterator[Data]:
-    """Give the ends of a part that touch a cut, and how much lies between them or beyond."""
+    """Return the ends of a part next to a cut, and the length left out."""
     if not text:
         return
     more = {"struck": True} if struck else {}

@@ -73,7 +73,7 @@ class Still:
 
 
 def saved_settings() -> str:
-    """Return the running cell's settings from the saved notebook, once a kernel; "" without any."""
+    """Return the running cell's settings from the saved notebook, once per kernel; "" without any."""
     from IPython import get_ipython
 
     parent: Data = getattr(get_ipython(), "get_parent", dict)()
@@ -91,7 +91,7 @@ def saved_settings() -> str:
 
 
 def report_html(state: Data, title: str, kept: str | None = None) -> str:
-    """Return a view as static HTML: key figures, bar, sentence, source; `kept` are the settings to go on from.
+    """Return a view as static HTML: key figures, bar, sentence, source; `kept` are the settings to resume.
 
     Examples
     --------
@@ -171,7 +171,7 @@ LARGEST = 1_900_000  # bytes of a page
 #: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
 _LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
-_WITHOUT = "Without scripts the figures stand still and the tables stay closed."
+_WITHOUT = "Without JavaScript, figures are static and tables stay closed."
 _FOOT = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
 _HERE = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
 
@@ -213,7 +213,7 @@ def page(
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """Return a receipt's HTML page, with stored answers to choose among.
 
-    It holds messages only where they are given.
+    It contains messages only if they are passed.
     """
     state: Data = {"status": {"text": "", "level": "none"}}
     around = _around(title, state, {}, text, element("section", id="bk-receipt"))
@@ -221,7 +221,7 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
 
 
 def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data) -> str:
-    """Return a page with as many rows and characters of messages as there is room for."""
+    """Return a page with as many rows and message characters as fit."""
     before, behind = around
     for rows, longest in (*_LEVELS, (0, -1)):
         # Messages with at most so many characters; at last none.
@@ -313,7 +313,7 @@ def _begin(lead: Lead | None) -> list[Markup]:
 
 
 def _status(status: Data) -> Markup:
-    """Return the sentences under the key figures; nothing where there are none."""
+    """Return the sentences under the key figures; nothing if there are none."""
     if not status["text"]:
         return NOTHING
     sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]

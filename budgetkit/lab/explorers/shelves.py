@@ -91,15 +91,13 @@ def basis(best: Counter, model: Model) -> str:
     if basis_of(best) == "exact":
         return f"{vocabulary_name(best)}, the tokenizer of {model.name}"
     if basis_of(best) == "reconstructed":
-        return (
-            f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
-        )
+        return f"the best count known for {model.name}, a reconstruction of its tokenizer"
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({best.product})"
     interval = ", with an unknown error"
     if spread_of(best):
         interval = ""
-    return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"
+    return f"{vocabulary_name(best)}, used in place of the tokenizer of {model.name}{interval}"
 
 
 #: Says what takes long, and how far it is, from 0 to 1.
@@ -178,7 +176,7 @@ class Shelf(ABC, Generic[Entry]):
         return self._take_in(self._called(path), path, None)
 
     def read(self, name: str, content: bytes) -> str:
-        """Take in the content of a file; returns its name."""
+        """Add the content of a file and return its name."""
         return self._take_in(name, content, None)
 
     def decide(self, columns: Mapping[str, str]) -> str:
@@ -211,7 +209,7 @@ class Conversations(Shelf[list[Trace]]):
         return shipped_traces()
 
     def take(self, source: str | Path | Trace | Sequence[Any]) -> str:
-        """Take in conversations however they are given; a list of messages is one of them."""
+        """Add conversations in any form; a list of messages is one conversation."""
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
@@ -332,7 +330,7 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Take in a counter and return its name; a name or None is returned as it is.
+        """Add a counter and return its name; a name or None is returned unchanged.
 
         Two that differ may not share a name.
         """
@@ -346,14 +344,14 @@ class Library:
         return new.name
 
     def counter(self, wanted: str | Model) -> Counter:
-        """Return a counter, always the same for the same name; of a model the best that is known."""
+        """Return the counter of a name, or a model's best known counter."""
         key = wanted if isinstance(wanted, str) else (wanted.name, wanted.encoding)
         if key not in self._counters:
             self._counters[key] = counter(wanted)
         return self._counters[key]
 
     def announce(self, trace: Trace, count: Counter) -> None:
-        """Say that a long conversation is about to be counted."""
+        """Announce the count of a long conversation."""
         if len(trace.messages) > LONG:
             self.report(
                 f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0

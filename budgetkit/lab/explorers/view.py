@@ -107,7 +107,7 @@ def plotly_script() -> bytes:
 
 
 def sendable(value: Any) -> Any:
-    r"""Return plain data as a page can be sent it: halves of characters replaced, and no number that JSON lacks.
+    r"""Return plain data fit to send: half characters replaced, and only numbers that JSON has.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Send the page how far a long task is: a sentence, and a share from 0 to 1."""
+        """Send the page the progress of a long task: a sentence, and a share from 0 to 1."""
         self.send(
             {
                 "kind": "status",
@@ -216,7 +216,7 @@ class Tabs(anywidget.AnyWidget):
     views = t.List(t.Unicode()).tag(sync=True)
 
     def hold(self, place: int, view: View) -> None:
-        """Hold a view at its place."""
+        """Keep a view in its place."""
         views = [*self.views, *[""] * len(self.titles)][: len(self.titles)]
         self.views = [*views[:place], f"anywidget:{view.model_id}", *views[place + 1 :]]
 
@@ -249,9 +249,7 @@ class Uploads:
         part += data
         if len(part) > LARGEST:
             del self._parts[serial]
-            raise ValueError(
-                f"{one_line(name)} is larger than 20 MB. Name the file by its path instead."
-            )
+            raise ValueError(f"{one_line(name)} is larger than 20 MB. Type its path instead.")
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:

@@ -103,7 +103,7 @@ class Prices:
         Prices of input and output; None if not known.
     cache_read, cache_write : Price, optional
         For input that is read from and written to the prompt cache. Where writing has no price of its own it
-        costs what input costs; where reading has none, it is not known.
+        costs what input costs; where reading has none, it is unknown.
     source : str
         Where they come from.
     date : str
@@ -145,7 +145,7 @@ class Prices:
         Returns
         -------
         float64 array, shape (requests,)
-            In US dollars; NaN where tokens of a kind are charged whose price is not known.
+            In US dollars; NaN where tokens of a kind are charged whose price is unknown.
         """
         sent = fresh + cached + written if sent is None else sent
         listed = self.input, self.cache_read, self.cache_write or self.input, self.output
@@ -161,7 +161,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
     Parameters
     ----------
     given : Prices, str, Model or None
-        Prices, or a model that genai-prices knows, by its name or looked up; None where none are asked for.
+        Prices, or a model that genai-prices knows, by its name or looked up; None if none are asked for.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def compaction_turns(
     Returns
     -------
     float or None
-        In turns; None where a price is not known or nothing is saved.
+        In turns; None if a price is unknown or nothing is saved.
 
     Notes
     -----

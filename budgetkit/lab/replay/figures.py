@@ -247,13 +247,13 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
 
 
 def _line(number: int) -> Spec:
-    """Return the line of a policy: a colour of its own or, where those are used up, another dash."""
+    """Return the line style of a policy: its own colour or, if all are used, another dash."""
     dash = DASHES[number // len(LINES) % len(DASHES)]
     return {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
 
 
 def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
-    """Name the lines beside their ends, each with its colour, where none covers another."""
+    """Label the lines at their ends in their colours, if no label covers another."""
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
     top = float(table["spent"].max())
@@ -322,7 +322,7 @@ def _say_timeline(table: pd.DataFrame) -> str:
     once = table.drop_duplicates("request")
     cuts = once.loc[once["dropped"] > 0, "request"]
     if not len(cuts):
-        return f"Nothing leaves in {len(once):,} requests"
+        return f"Nothing is dropped in {len(once):,} requests"
     return f"Messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
 
 
@@ -344,4 +344,4 @@ caching = Question(
 #: Draw what has been spent up to each request, policy by policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
 #: Draw for each message its first and last request in the window.
-dropping = Question("Which messages were there, and until when?", _dropping_table, _draw_dropping)
+dropping = Question("Which messages are kept, and until when?", _dropping_table, _draw_dropping)

@@ -16,13 +16,13 @@ The numbers 0.36 and 1.2 were learned on 2026-11-22 from 152 conversations of 6 
 (chats, retrieval, agents), 8 and 0.6 on 2026-11-23 from the same: the middle 90 % of paths then held 94 to 100 in 100
 of seven of these sources, a third or ten turns seen. Turns that are alike drift all the same: with 25 and 0.112 the
 band holds 13 of the 14 long ones, thirty turns seen, at a factor of 1.5; without them 12 at 1.3. The eighth is one
-session of a coding agent, whose turns come in bursts; no band that tells anything holds such a one, and :func:`notice`
+session of a coding agent, whose turns come in bursts; no useful band contains such a session, and :func:`notice`
 says so. Of 41 recorded sessions of four such agents the turns of three agents vary by 150 to 220 % of their mean in the
 middle (2026-11-23): bands held in 63 % at a factor of 9, and beside others in 42 % at 24. Few turns of one do not show
 it, so the others of its kind tell.
 
 Where five or more other conversations of the same kind are known, :func:`pace_beside` says around which pace it lies,
-and how closely: a few turns say less about what comes than how such conversations went on. From nine of them on that
+and how closely: a few turns say less about the future than the growth of such conversations. From nine of them on that
 go on after as many turns, how far each lay from what the others say of it is the measure (:mod:`budgetkit.promise`),
 and nothing of it was learned elsewhere. Others that do not resemble the turns seen are left out.
 """
@@ -73,7 +73,7 @@ _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """How much larger turns become: the middle one, and the standard deviation of its logarithm.
+    """Growth of the turns: the median, and the standard deviation of its logarithm.
 
     Where it `is_whole`, it holds all that makes such conversations differ, so that which turns were seen adds nothing.
     """
@@ -110,7 +110,7 @@ def draws(
     seed: int,
     pace: Pace,
 ) -> tuple[Ints, Floats]:
-    """Draw which of the turns seen come next on each path, and the pace of each.
+    """Draw the next turns of each path from those seen, and its pace.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def draws(
 
 
 def own_pace(sizes: Sizes) -> Pace:
-    """Return the pace of a conversation by its own turns: around 1, as closely as they are many and alike.
+    """Return a conversation's pace from its own turns; it is closer to 1 the more and the more alike they are.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def _variation(sizes: Sizes) -> float | None:
 
 
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
-    """Say whether the turns seen may come from a conversation like these others.
+    """Tell whether the turns seen fit a conversation like these others.
 
     Compared are the means of the same first turns, by their logarithms.
 
@@ -226,7 +226,7 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 
 
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Return the pace of a conversation by how others of its kind went on.
+    """Return the pace of a conversation, compared with others of its kind.
 
     None by fewer than five of them, and where they do not resemble the turns seen.
 
@@ -292,7 +292,7 @@ def _variances(known: Sequence[Floats]) -> tuple[float, float]:
 
 
 def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
-    """Return the contexts of a conversation that goes on at the mean size of the turns seen.
+    """Return a conversation's contexts if it grows by the mean size of the turns seen.
 
     Examples
     --------

@@ -139,7 +139,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     -------
     DataFrame
         One row per request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
-        (float64, missing where nothing is needed) and source. Possible is the most that hindsight could have held: the
+        (float64, missing if nothing is needed) and source. Possible is the most that hindsight could have held: the
         most pairs whose earlier messages fit into the history's limit together. A tool result replaced by a
         placeholder, and a message replaced by a summary, count as absent.
 

@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls; NaN where a price is unknown.
+        """Cost of each request's summary calls; NaN if a price is unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
         of its own pays for it afresh, or writes it to the cache where the system does so.
@@ -200,7 +200,7 @@ class Replay:
         return {"request": np.arange(1, len(turns) + 1), "turn": turns}
 
     def messages(self) -> pd.DataFrame:
-        """Return one row per message: when it came, and when it went.
+        """Return one row per message, with its first and last request.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class Replay:
         return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
 
     def present(self, request: int) -> list[int]:
-        """List the messages that a request holds, placeholders among them, summaries not; as :meth:`absent` does."""
+        """List the messages in a request, with placeholders and without summaries, as :meth:`absent` does."""
         self._check(request)
         sent = self.placed.requests[request - 1].sent
         unsent = self.placed.unsent
@@ -313,7 +313,7 @@ class Replay:
 
 
 def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> pd.DataFrame:
-    """Put several policies side by side, the cheapest first.
+    """Compare several policies, the cheapest first.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def outlook(
     DataFrame
         One row per model and event. Columns model, then the columns of
         :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is what the history may take at the
-        last turn seen. Then notice: what the forecast does not hold for, empty where nothing is known against it.
+        last turn seen. Then notice: what the forecast does not hold for, empty if nothing is known against it.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class _Asked:
     sums: Mapping[str, Ints]
 
     def drawn(self, turns: Ints, pace: Floats) -> Ints:
-        """Return by how much the history of drawn turns asks for more than its limit.
+        """Return the excess of the drawn turns' history over its limit.
 
         A section asks for its present tokens, those left by earlier drawn turns, and the turn's own.
         """
@@ -233,7 +233,7 @@ class _Asked:
         return self.over(demands, lambda name: self.trace_demand.uncut[name][turns].ravel())[0]
 
     def over(self, demands: Mapping[str, Ints], uncut: Callable[[str], Ints]) -> tuple[Ints, Ints]:
-        """Return by how much the history asks for more than its limit, and the limit."""
+        """Return the excess of the history over its limit, and the limit."""
         section = self.trace_demand.section
         history = demands[section]
         flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
@@ -255,7 +255,7 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Returns
     -------
     float64 array, shape (samples, turns), or None
-        In US dollars; None where a price is not known. Every request reads the last one from the cache and writes
+        In US dollars; None if a price is unknown. Every request reads the last one from the cache and writes
         what is new; answers count as input only.
 
     Examples

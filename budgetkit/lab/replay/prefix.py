@@ -151,7 +151,7 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests; NaN where they are unknown.
+    """Return the seconds between requests; NaN if they are unknown.
 
     Where a clock was set back, they are 0.
     """

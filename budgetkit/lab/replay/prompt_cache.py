@@ -88,7 +88,7 @@ class PromptCache:
         Returns
         -------
         float
-            1.0 where nothing is sent.
+            1.0 if nothing is sent.
         """
         sent = cached + written + fresh
         if not sent:
@@ -212,7 +212,7 @@ def provider_rules(model: str | Model) -> str:
     Returns
     -------
     str
-        Its name in `CACHES`; the ideal cache's name if the provider's is not known.
+        Its name in `CACHES`; the ideal cache's name if the provider's is unknown.
 
     Examples
     --------

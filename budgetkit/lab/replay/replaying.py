@@ -108,7 +108,7 @@ def replay(
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window, in tokens.
+        A window in tokens that replaces the model's.
     roles : mapping or callable, optional
         Which section each message belongs to; default: the budget's own table.
     framing : Framing, optional
@@ -121,7 +121,7 @@ def replay(
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; default: the
         ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; see :func:`budgetkit.lab.replay.cost.prices`.
+        Token prices, or the name of a model to take them from; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}
         Whose message a request begins with, after the system messages; see :class:`budgetkit.Conversation`.
 
@@ -251,7 +251,7 @@ def _as_small_as_can_be(item: Item) -> Item:
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
-    """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
+    """Return a policy's importance of each message; most policies have none."""
     if isinstance(policy, Chain) and type(policy).importance is Chain.importance:
         columns = [_importance(part, messages) for part in policy.policies]
         return [sum(row) for row in zip([0] * len(messages), *columns, strict=True)]
@@ -383,7 +383,7 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
-    """Name for each message the first of those that go with it: a call's results, or all of its turn."""
+    """Return for each message the first of its unit: a call's results, or its whole turn."""
     # Messages that share a call or a turn are joined to groups, each led by its first message (union and find): of
     # four messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}
@@ -422,7 +422,7 @@ def _measure(
 def _outcome(
     trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None
 ) -> Replay:
-    """Put a replay together: sizes, cached prefixes and prices of all requests, as columns."""
+    """Combine a replay's columns: sizes, cached prefixes and prices of all requests."""
     trace_demand = pruned.trace_demand
     sizes = pruned.sizes
     retained = pruned.retained
@@ -475,7 +475,7 @@ def _outcome(
 
 
 def _floor_notices(sizes: _Sizes, trace_demand: TraceDemand) -> tuple[str, ...]:
-    """Say once where the history has least room below its floor."""
+    """Return one warning, for the request where the history is furthest below its floor."""
     left = sizes.limits + trace_demand.pinned
     section = trace_demand.section
     rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)

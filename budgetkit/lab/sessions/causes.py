@@ -145,7 +145,7 @@ def _lives(usage: Usage) -> Floats:
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
-    """Say for each pair of places whether one of some others lies between them."""
+    """Tell for each pair of places whether another one lies between them."""
     ordered = np.array(sorted(places), "int64")
     return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
@@ -250,7 +250,7 @@ SENTENCES = {
     BRANCH: "the session went on from an earlier message",
     TURN: "at a user's message the thinking of the turn before is left out, and the prompt changes there",
     EARLIER: "the read stops where an earlier prompt ended: newer blocks were not there yet, or not on that machine",
-    SETTING: "the thinking was set otherwise, which changes the prompt before the messages",
+    SETTING: "the thinking settings changed, and with them the prompt before the messages",
     HEAD: "only the head was read, at a user's message and with no long pause, as at others of this session",
     BELOW: "the prompt was shorter than what the provider keeps",
     BLOCKS: "more blocks were added than the cache looks back",
@@ -341,7 +341,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
 
 
 def _thought(trace: Trace, usage: Usage, now: int) -> bool:
-    """Say whether the turn before a request holds thinking, which is left out of the prompt at the next message."""
+    """Tell whether the previous turn has thinking, which the next message's prompt omits."""
     place = int(usage["message_index"][now - 1])
     if _KEEPS_THINKING.search(str(usage["model"][now])):
         return False

@@ -69,7 +69,7 @@ def compare(
     cache: PromptCache | str | None = None,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Put the rules of several systems side by side on the same messages, the cheapest first.
+    """Compare the rules of several systems on the same messages, the cheapest first.
 
     All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked: the
     rows stay in the order that they were named.
@@ -83,7 +83,7 @@ def compare(
     window : int, optional
         In tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; default: the prices of each request's model on its day.
+        Token prices, or the name of a model to take them from; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
         The provider's prompt cache; default: the cache of the model. The reads of a session are recorded, so none is
         taken for one.
@@ -94,7 +94,7 @@ def compare(
     -------
     DataFrame
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
-        NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
+        NaN if no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request where the rule acted), overflows
         (requests that exceed the window), loops (compactions at two requests in a row), stops (the request where the
@@ -102,7 +102,7 @@ def compare(
         exceed the window themselves), summary_cost (what these calls cost at most, in US dollars, within the cost) and
         assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as it was held comes to
         in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far that and the rule of
-        Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude Code compacted it (in
+        Claude Code are from the bill, as shares; NaN if unknown), own_trigger, where Claude Code compacted it (in
         tokens), price_gap (a sentence on models without a price; empty for none),
         unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
         window where a recorded prompt is larger.
@@ -168,12 +168,12 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
 
 
 def is_near(error: float) -> bool:
-    """Return whether a replay of a session as it was held is near enough to its bill to rank anything."""
+    """Tell whether a session's replay is close enough to its bill to rank rules."""
     return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by the middle of their cost, or where no price is known by the relative cost."""
+    """Sort rules by the middle of their cost, or by the relative cost if no price is known."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]

@@ -156,7 +156,7 @@ def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
 
 
 def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
-    """Draw for how long the followed message is in the prompts, and the requests whose call needs it."""
+    """Draw the requests that contain the followed message, and those whose calls need it."""
     base = -lane - 0.07
     there = part[part["followed"]]
     traces = []
@@ -268,7 +268,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
             edges.append({"x0": x, "x1": x, "y0": y - 0.5, "y1": y + 0.5})
     style = {"type": "line", "line": {"color": ALARM, "width": 3}}
     x_axis = _steps(
-        "what reading a cached token costs, of the input price", map("{:g}".format, reads)
+        "price of a cached token, as a share of the input price", map("{:g}".format, reads)
     )
     y_axis = _steps("window", map(short, windows))
     more = {"annotations": notes, "shapes": [style | edge for edge in edges], **_LEGEND}
@@ -330,7 +330,7 @@ cache_reads = Question(
     "What was read from the cache, and what was predicted?", _reads_table, _draw_reads, _say_reads
 )
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
-order_turns = Question("Where does the order of rules turn?", _turning_table, _draw_turning)
+order_turns = Question("Where does the order of the rules change?", _turning_table, _draw_turning)
 #: Draw what each value of a setting would have cost, with the error of the replay: a table of :func:`bk.what_if`.
 settings_compared = Question(
     "What would another setting have cost?",

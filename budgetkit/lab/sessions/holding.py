@@ -189,7 +189,7 @@ def requests_holding(session: Session) -> pd.DataFrame:
     -------
     DataFrame
         One row per message: message, tokens (scaled as the session's own growth says), requests (that held it),
-        token_requests (their product) and cost (in US dollars; NaN where a price is not known).
+        token_requests (their product) and cost (in US dollars; NaN if a price is unknown).
     """
     trace = session.trace
     sizes = np.round(session.sizes).astype("int64")
@@ -238,8 +238,8 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     DataFrame
         One row each, the dearest first: its name, calls, tokens (of the results), token_requests (tokens times the
         requests that held them), saved (what leaving it out would have saved, in US dollars; of a file, all reads
-        but the first; NaN where no price is known), and for tools and servers definitions (of its tools, in tokens;
-        missing where the log does not hold them) and deferred (what deferring these to their first call would have
+        but the first; NaN if no price is known), and for tools and servers definitions (of its tools, in tokens;
+        missing if the log does not hold them) and deferred (what deferring these to their first call would have
         saved).
 
     Examples
@@ -288,7 +288,7 @@ def agents(session: Session) -> pd.DataFrame:
     -------
     DataFrame
         One row per line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
-        tokens) and cost (in US dollars; NaN where no price is known).
+        tokens) and cost (in US dollars; NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     rows = [{"line": "main line", "side_chain": False, **session.totals()}]
@@ -321,7 +321,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
 
 
 def _part(arguments: str) -> str:
-    """Return which part of a file is asked for, as text; two calls for the same part say the same.
+    """Return the requested part of a file as text, equal for equal parts.
 
     >>> _part('{"path": "a.py", "limit": 50, "offset": 100}') == _part('{"offset": 100, "limit": 50, "path": "a.py"}')
     True
@@ -382,7 +382,7 @@ def deferral(session: Session) -> dict[str, float]:
     -------
     dict
         tools (with a definition in the log), tokens (of the definitions), searches, saved and search_cost (in US
-        dollars; NaN where no price is known).
+        dollars; NaN if no price is known).
 
     Examples
     --------

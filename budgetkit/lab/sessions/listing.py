@@ -203,7 +203,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
 
 
 def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
-    """Give the user's own sessions in a folder; links, and files of other users, are left out."""
+    """Return the user's own sessions in a folder, without links and other users' files."""
     user = os.getuid() if hasattr(os, "getuid") else None
     inside = root.resolve()
     for path in sorted(root.glob(pattern)):
@@ -220,7 +220,7 @@ def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
 
 
 def _stored(database: SessionFile) -> list[SessionFile]:
-    """Return the sessions in OpenCode's database; the file itself where it cannot be read."""
+    """Return the sessions in OpenCode's database, or the file itself if it cannot be read."""
     query = (
         "SELECT session.id, directory, max(message.time_updated) FROM session"
         " JOIN message ON session_id = session.id GROUP BY session.id"
@@ -245,7 +245,7 @@ def bills_of(
     progress: Callable[[int], None] | None = None,
     in_processes: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the sums of each session; those that have changed since the last run are read and kept.
+    """Return the sums of each session; sessions changed since the last run are read and stored.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums of :data:`BILLED`, sub-agents included; None for each that is not known.
+        The sums of :data:`BILLED`, sub-agents included; None for each that is unknown.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def bills_of(
 
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
-    """Read the sums of sessions in order, in a process for each core where they are large."""
+    """Read the sums of sessions in order; large ones in one process per core."""
     from concurrent import futures  # a list whose bills are kept needs no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
@@ -333,7 +333,7 @@ def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's sums, its sub-agents among them; None for each where it cannot be read or has no usage."""
+    """Read a session's sums, including its sub-agents; None if it cannot be read or has no usage."""
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session, *agents = module.outlined_sessions(Path(path))
@@ -353,7 +353,7 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _cache_folder() -> Path | None:
-    """Return the folder for bills; None where none are to be kept."""
+    """Return the folder for bills; None if none are to be kept."""
     named = os.environ.get("BUDGETKIT_CACHE")
     if named is not None:
         return Path(named).expanduser() if named else None

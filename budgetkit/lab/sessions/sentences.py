@@ -173,7 +173,7 @@ def finding(table: pd.DataFrame) -> str:
     if best["least"] * (1 - error) >= held:
         return f"None of these rules would have been cheaper. {words}"
     if highest >= held:
-        return f"No saving is certain, as such a replay errs by up to {error:.1%}. {words}"
+        return f"No saving is certain, because such a replay is off by up to {error:.1%}. {words}"
     return words
 
 
@@ -218,7 +218,7 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 
 
 def notices(table: pd.DataFrame) -> list[str]:
-    """Say which rules run into trouble of their own: a loop of compactions, a summary's call too large, a full window.
+    """List the rules that fail: by a loop of compactions, a too large summary call, or a full window.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
 
 
 def _trial_sentence(attrs: Any) -> str:
-    """Say how the value chosen on the older sessions did on the newer ones."""
+    """Describe how the value chosen on the older sessions performed on the newer ones."""
     saved, *ends = (
         f"{attrs[name]:.1%}".replace("-", "\u2212") for name in ("saved", "saved_low", "saved_high")
     )

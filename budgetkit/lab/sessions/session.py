@@ -78,12 +78,12 @@ class Session:
     Parameters
     ----------
     trace : Trace, str or Path
-        A conversation with usage, or what holds one, as sessions of coding agents hold it.
+        A conversation with usage, such as a coding agent's session, or an object that contains one.
     counter : callable or str, optional
         How texts are counted, or a counter's name; default: characters divided by 4, scaled by the session's own
         growth.
     prices : Prices or str, optional
-        Token prices, or the model whose prices to use; default: the prices of each request's own model.
+        Token prices, or the name of a model to take them from; default: the prices of each request's own model.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class Session:
 
     @cached_property
     def count(self) -> Count:
-        """How texts are counted."""
+        """Counter of the texts."""
         if callable(self.counter):
             return self.counter
         return counter_named("chars/4" if self.counter is None else self.counter)
@@ -206,7 +206,7 @@ class Session:
             Columns request (from 1), message_index, model, time, prompt, read, written, fresh, answered (as billed, in
             tokens), counted (what the log holds, scaled), unlogged, difference (signed; the three sum to the prompt),
             mark ("derived", or "estimated" where the difference is more than a tenth), foretold (the read), missed,
-            cause ("" for none) and cost (in US dollars; NaN where no price is known).
+            cause ("" for none) and cost (in US dollars; NaN if no price is known).
         """
         counted, scale = self.counted
         frame = self.usage[["message_index", "model", "time"]].assign(**self._billed)
@@ -265,7 +265,7 @@ class Session:
     def input_prices(self) -> tuple[Floats, Floats]:
         """Price of a cached and an uncached input token, by request.
 
-        The prices are in US dollars; NaN where unknown.
+        The prices are in US dollars; NaN if unknown.
 
         Where a request read nothing, the first is what a token would have cost.
         """
@@ -281,7 +281,7 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
+        """Price some kinds of each request's tokens, with or without price steps."""
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A step goes by the whole prompt, also where a part of it was written for an hour.
@@ -488,8 +488,8 @@ class Session:
         Returns
         -------
         dict
-            In US dollars by "read", "new" and "answered", and by "searches" where the provider searched the web; NaN
-            where the price of a request is not known.
+            In US dollars by "read", "new" and "answered", and by "searches" where the provider searched the web; NaN if
+            the price of a request is unknown.
         """
         kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
         costs = {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}

@@ -120,7 +120,7 @@ def what_if(
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
         window), stops (the request where the program would stop compacting; 0 for none) and flat (whether its range
         meets the cheapest value's; values that let prompts exceed the window, or the program stop, are left out).
-        `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known), billed
+        `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN if they are unknown), billed
         (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions and
         left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
         saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
@@ -277,7 +277,7 @@ class _Trial:
         return self._held_row(changed, life)
 
     def _on_model(self, name: str) -> Data:
-        """Replay the session as it was held at another model's prices, with the tokens of its tokenizer."""
+        """Replay the recorded session at another model's prices, in its tokenizer's tokens."""
         record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
         low, usual, high, ratios = _token_ratios(self.session, name)
@@ -303,7 +303,7 @@ class _Trial:
         return rows[-1] | {"least": min(costs), "most": max(costs)}
 
     def _held_row(self, record: Record, value: str) -> Data:
-        """Replay the session as it was held with a changed record."""
+        """Replay the recorded session with a changed record."""
         changed = replace(self.setup, record=record)
         outcome = changed.as_held()
         cost, _ = changed.costs(outcome)
@@ -325,7 +325,7 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
-    """Add up the tables of several sessions; choose a value on the older half, and try it on the newer one."""
+    """Sum the tables of several sessions; choose a value on the older half and test it on the newer one."""
     tables = []
     for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):

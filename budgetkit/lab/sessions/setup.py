@@ -198,14 +198,14 @@ class ReplaySetup:
         return float(sums[0]), float(sums[1])
 
     def error_of(self, cost: float) -> float:
-        """Return how far a cost is from the session's bill, as a share; NaN if unknown."""
+        """Return a cost's difference from the session's bill, as a share; NaN if unknown."""
         billed = float(self.session.cost.sum()) if self.session is not None else 0.0
         return cost / billed - 1 if billed else float("nan")
 
     def rule_error(self, row: Data) -> float:
-        """Return how far a rule that acts where the session was compacted is from its bill, as a share.
+        """Return the difference from the bill of a rule that acts at the session's own compactions, as a share.
 
-        Calls for summaries are left out where the log does not hold them. It is NaN where one was asked for by hand,
+        Calls for summaries are left out where the log does not hold them. It is NaN if one was asked for by hand,
         which may be anywhere.
         """
         cost = (row["least"] + row["most"]) / 2
@@ -408,7 +408,7 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
 
 
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
-    """Return the prompt above which a session's program compacted it, in tokens; None where it never did.
+    """Return the prompt above which a session's program compacted it, in tokens; None if it never did.
 
     It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
     kind of a compaction: automatic or by hand.
@@ -479,7 +479,7 @@ def _with_unlogged(trace: Trace) -> Trace:
 
 
 def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
-    """Return a conversation without its own compactions, and where each message stands in it.
+    """Return a conversation without its own compactions, and each message's place in it.
 
     A session's own summaries are left out, and their place is -1.
     """
@@ -503,7 +503,7 @@ def section_of(message: Message) -> str:
 
 
 def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
-    """Let requests read no more than the record says; the answers are the recorded ones."""
+    """Limit cache reads to the recorded ones, and use the recorded answers."""
     cached = np.minimum(outcome.cached, most)
     cached[0] = min(int(outcome.sent[0]), int(most[0]))
     lacking = outcome.cached - cached
@@ -512,7 +512,7 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def _stop(most: int, compacts: Ints) -> int:
-    """Return the request, from 1, where a product gives up after repeated compactions; 0 for none."""
+    """Return the request, from 1, at which a product stops after repeated compactions; 0 for none."""
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):
         in_a_row = in_a_row + 1 if request - last <= most else 0
@@ -522,7 +522,7 @@ def _stop(most: int, compacts: Ints) -> int:
 
 
 def _capped(outcome: Replay) -> int:
-    """Count the results that a rule cuts when they arrive; such a rule acts, although nothing ever leaves."""
+    """Count the results that a rule cuts when they arrive; such a rule acts without dropping anything."""
     arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
     return sum(
         outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals

@@ -60,7 +60,7 @@ class Floor:
 
 
 class PruningContext(NamedTuple):
-    """Tell a policy how things stand before a request, in tokens.
+    """State of the history before a request, in tokens.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PruningContext(NamedTuple):
     turn : int
         The turn that is being answered, from 1.
     messages : int
-        How many messages the history holds.
+        Number of messages in the history.
     pause : float
         Seconds since the last request; 0 if unknown.
 
@@ -156,7 +156,7 @@ class SummaryRule:
     share : int or Share
         How many of the oldest messages one summary replaces, or which share of all of them.
     size : int or Share
-        Length of a summary, in tokens, or as a share of what it replaces.
+        Length of a summary, in tokens or as a share of the messages it replaces.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Compaction:
     important_only : bool, default False
         Whether of the tail only messages stay that the policy calls important.
     size : int or Share, default 2,500
-        Length of the summary, in tokens, or as a share of what it replaces.
+        Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
         Tokens put back after the summary.
 
@@ -244,8 +244,7 @@ class Cut(NamedTuple):
     down_to : int
         Size where cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
-        Who goes first: the oldest, the least important, or the oldest tool results, in whose place a
-        placeholder is left.
+        The first to go: the oldest, the least important, or the oldest tool results, which a placeholder replaces.
     before_turn : int, optional
         Everything older than this turn goes, whatever its size; nothing else does.
     whole_turns : bool, default False
@@ -389,7 +388,7 @@ class Policy:
         return 0
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of some messages, or None where only its size is modelled.
+        """Return the summary of some messages, or None if only its size is modelled.
 
         Parameters
         ----------

@@ -196,7 +196,7 @@ class Summarise(Policy):
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary's text, where a callable gives one."""
+        """Return the summary's text, if a callable gives one."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -234,7 +234,7 @@ class Importance(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Chain(Policy):
-    """Let several policies cut, one after the other.
+    """Apply several policies, one after the other.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class Chain(Policy):
         return next((call for call in calls if call is not None), None)
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return the tokens of a message once each policy has cut it on its way in."""
+        """Return a message's tokens after each policy has cut it on arrival."""
         for policy in self.policies:
             tokens = policy.arriving(tokens, is_result)
         return tokens
@@ -331,7 +331,7 @@ class Trigger:
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:
-        """Say whether a rule acts as things stand."""
+        """Tell whether a rule acts now."""
         if self.kind == "idle":
             return room.pause > self.value or (room.pause == self.value and not self.above)
         size = room.messages if self.kind == "messages" else room.used("window")
@@ -354,7 +354,7 @@ class _Triggered(Policy):
                 check_tokens(name, getattr(self, name))
 
     def acts(self, room: PruningContext) -> bool:
-        """Say whether the triggers are reached: any of them, or all."""
+        """Tell whether the triggers are reached: any of them, or all."""
         reached = [trigger.reached(room) for trigger in self.triggers]
         return bool(reached) and (all(reached) if self.join == "all" else any(reached))
 
@@ -370,7 +370,7 @@ class Compact(_Triggered):
     triggers : sequence of Trigger
         When it acts.
     join : {"any", "all"}
-        Whether one of them is enough.
+        Whether one of them suffices.
     keep_tail : int or Share, default 0
         The newest tokens that stay, or a share of the history.
     keep_messages : int, default 0
@@ -380,7 +380,7 @@ class Compact(_Triggered):
     keep_role : str, optional
         Of the tail only messages of this role stay; what tools answered and the model said goes.
     size : int or Share, default 2,500
-        Length of the summary, in tokens, or as a share of what it replaces.
+        Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
         Tokens that the system puts back after the summary, such as files it had read.
     call : SummaryCall
@@ -438,7 +438,7 @@ class ClearResults(_Triggered):
     triggers : sequence of Trigger
         When it acts.
     join : {"any", "all"}
-        Whether one of them is enough.
+        Whether one of them suffices.
     keep_uses : int, default 0
         How many of the newest results stay whole.
     keep_tokens : int, default 0
@@ -498,7 +498,7 @@ class CapResults(Policy):
     most: int = 10_000
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return the tokens of a message on its way in: a long tool result is cut."""
+        """Return a message's tokens on arrival: a long tool result is cut."""
         if is_result:
             return min(tokens, self.most)
         return tokens
@@ -506,7 +506,7 @@ class CapResults(Policy):
 
 @lru_cache(maxsize=256)
 def _mark(kind: TriggerKind, value: float, window: int) -> int:
-    """Return the size of a mark; asked at every request, so each is worked out once."""
+    """Return the size of a mark, computed once."""
     if kind == "share":
         return Share(value).of(window)
     if kind == "window_less":
@@ -569,7 +569,7 @@ class DropToolResults(Policy):
         check_tokens("intact", self.intact)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Replace results, once above the trigger, until the base is used no more than the target allows."""
+        """Above the trigger, replace results until the base is within the target."""
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
         mark = room.size(self.trigger if self.target is None else self.target, self.of)

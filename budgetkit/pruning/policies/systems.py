@@ -242,7 +242,7 @@ def general_policy_of(policy: Policy | str) -> Policy:
 
 
 def _nested_policies(policy: Policy) -> list[Policy]:
-    """List a policy and those that it is made of."""
+    """List a policy and its parts."""
     inner: Iterable[Policy] = ()
     if isinstance(policy, Chain):
         inner = policy.policies

@@ -39,7 +39,7 @@ Count = Callable[[str], int] | str
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """Hold one thing that a request bills.
+    """One charge of a request.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Charge tool schemas as the declaration that OpenAI's older models are shown; a system message carries it."""
+    """Charge tool schemas as the declaration shown to OpenAI's older models, in a system message."""
     fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
     return Charge("tools", "declaration", (declaration(tools),), fixed)
 
@@ -237,7 +237,7 @@ class Rules(Protocol):
         ...
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether thinking that a message of chat or Responses carries may be billed and is not charged."""
+        """Tell whether a message's thinking may be billed but is not charged."""
         ...
 
 
@@ -294,7 +294,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[str]:
-    """Name the tools whose schemas hold a text that no charge counts.
+    """Name the tools whose schemas have a text that no charge counts.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}

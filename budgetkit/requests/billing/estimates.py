@@ -52,7 +52,7 @@ _HIDDEN |= {"thinking": "thinking"}
 
 @dataclass(frozen=True)
 class Estimate:
-    """Hold one family's row of the table."""
+    """One family's row of the table."""
 
     family: str
     pattern: str  # what the names of its models match
@@ -127,7 +127,7 @@ class EstimatedRules:
         return [Charge("message", "answer", message.texts), *self._calls(message)]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether a message's thinking may be billed although these rules do not charge it."""
+        """Tell whether a message's thinking may be billed but is not charged."""
         return bool(message.tool_calls) or not self.forgets_thinking
 
     def _messages(self, request: ProviderRequest) -> Charges:
@@ -180,7 +180,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge an answer schema: a constant, and its JSON where the family is shown it."""
+    """Charge an answer schema: a constant, plus its JSON if the family is shown it."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])

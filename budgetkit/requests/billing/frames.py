@@ -107,7 +107,7 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
 
 
 def _marked(value: object) -> str:
-    """Put a text between two marks."""
+    """Wrap a text in two marks."""
     text = "" if isinstance(value, Mapping) else str(value)
     return f"{_MARK}{text.replace(_MARK, '')}{_MARK}"
 
@@ -241,7 +241,7 @@ class FrameRules:
         return [Charge("message", "answer", message.texts), *calls]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether thinking may be billed that is not charged; a chat template writes it out or leaves it out."""
+        """Tell whether thinking may be billed but is not charged; a chat template includes it or not."""
         return self.frame.form != "template"
 
 
@@ -334,7 +334,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the tokens that a message costs for following another: a change of speaker, or the same again."""
+    """Return a message's tokens for following another: a new speaker, or the same."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0

@@ -82,7 +82,7 @@ class Framing:
     per_result : int
         For each tool result; mostly negative, taking back a part of ``per_message``.
     priming : int
-        Once a request, for the answer that the model is made to begin.
+        Tokens that begin the answer, once per request.
     without_system : int
         Once a request without a system message, for the one that a chat template then writes of its own.
     per_image : int or None

@@ -192,7 +192,7 @@ def _row_of(model: str) -> Raw:
 
 
 def least_priced(image: Image, model: str) -> int:
-    """Price an image at the least that was measured, where bills differ from the provider's page."""
+    """Price an image at the least measured, if bills differ from the provider's page."""
     size = sized(image)
     if size is None or "least" not in _row_of(model):
         return priced(image, model)
@@ -318,7 +318,7 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Price each document, sound and film of known length, for a model that has a row for it."""
+    """Price each document, sound and film of known length, if the model has a row for it."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -340,7 +340,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return how many pages a PDF has; 0 where it does not say so in the open.
+    """Return how many pages a PDF has; 0 if it does not say so in the open.
 
     The count in its page tree takes precedence over the pages seen: pages of an earlier version stay in the file, and
     others may be compressed.
@@ -355,7 +355,7 @@ def _pages(data: bytes) -> int:
 def _media_length(encoded: object) -> tuple[str, float]:
     """Return the billing unit of encoded media, and their length in it.
 
-    The length is 0 where the bytes do not tell it.
+    The length is 0 if the bytes do not tell it.
     """
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")

@@ -341,7 +341,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def _billed_texts(message: Message) -> list[str]:
-    """Return the text of a message, whose parts are billed as one; nothing for one without."""
+    """Return a message's text, whose parts are billed as one; nothing without text."""
     return ["".join(message.texts)] if message.texts else []
 
 
@@ -362,7 +362,7 @@ def _results_json(results: Sequence[Message], escaped: bool) -> str:
 
 
 def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List tools and answer schema, which stand as blocks of text after the first system message."""
+    """List tools and answer schema, which follow the first system message as blocks of text."""
     if family.older_tools and request.tools:
         yield declaration_charge(
             request.tools, any(is_system(message) for message in request.messages)
@@ -408,7 +408,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Charge the tool choice; newer models are not told that no tool may be called."""
+    """Charge the tool choice; newer models are not shown the choice "none"."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:

@@ -145,7 +145,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """Name a request's combination and the coarser ones that it belongs to, the finest first.
+    """Name a request's combination and the coarser ones above it, the finest first.
 
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
@@ -237,7 +237,7 @@ _NO_LESS = 1  # token that an estimate's interval reaches to either side
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """Hold one thing that is billed.
+    """One billed row of the ledger.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class RequestCount:
     basis : {"exact", "reconstructed", "estimate"}
         The basis of the number, as :func:`budgetkit.counters.basis_of` has it of a counter.
     nearer : str
-        The one line that says how a count would come nearer; empty where nothing would.
+        The one line that says how a count would come nearer; empty if nothing would.
     interval_words : str
         The meaning of the interval: the range seen in so many public projects; empty if the count is exact.
 

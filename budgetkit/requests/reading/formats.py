@@ -43,7 +43,7 @@ def without_empty(**fields: Any) -> Data:
 
 
 def holds(value: Any, condition: str) -> bool:
-    """Say whether a value meets a condition: paths that exist, "path=choices" and "!path", joined by " & ".
+    """Tell whether a value meets a condition: paths that exist, "path=choices" and "!path", joined by " & ".
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
@@ -85,7 +85,7 @@ def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return keys that a record must have to meet a condition, which rules most conditions out at once."""
+    """Return the keys that a condition requires, to rule most conditions out at once."""
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -317,7 +317,7 @@ _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_avai
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
-    """Read one usage record of any provider; None where it counts no input.
+    """Read one usage record of any provider; None if it counts no input.
 
     A tier, speed or region that the usage does not name is read from the record around it: the answer's own, otherwise
     the one asked for.
@@ -399,7 +399,7 @@ def usage_of(
 
 
 def seconds(stamp: Any) -> float:
-    """Return the seconds since 1970 of a time as a log writes it; NaN where it is none.
+    """Return the seconds since 1970 of a time as a log writes it; NaN if it is none.
 
     >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
     True

@@ -171,14 +171,14 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Say whether a record had bytes in it, as boto3 takes pictures and files."""
+    """Tell whether a record contained bytes, as boto3 accepts pictures and files."""
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
 
 
 def is_bytes(value: Raw) -> bool:
-    """Say whether a value stands for bytes.
+    """Tell whether a value represents bytes.
 
     >>> is_bytes({"type": "file", "base64": "QUJD"})
     True

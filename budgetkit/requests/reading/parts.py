@@ -49,7 +49,7 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 
 def is_item(value: Raw) -> bool:
-    """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
+    """Tell whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
     return "role" not in value and any(
         _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
@@ -121,7 +121,7 @@ def _result(part: Raw, mark: str) -> Data:
 
 
 def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
-    """Return a tool's result as a message; its id and name where they are known."""
+    """Return a tool's result as a message, with its id and name if known."""
     named = without_empty(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": _name(id), **named, "content": content_of(contents)}
 
@@ -134,7 +134,7 @@ def _contents(parts: Any) -> list[Data]:
 
 
 def _is_content(output: Any) -> bool:
-    """Say whether a tool's output is a list of content parts and not any other JSON."""
+    """Tell whether a tool's output is a list of content parts and not any other JSON."""
     kinds = format_table("marks")["result_part"]
     return isinstance(output, list) and all(
         isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
@@ -199,7 +199,7 @@ def _image_part(part: Raw) -> Data:
 
 
 def objects_in(value: Any) -> list[Raw]:
-    """List the objects of a list; an empty list where it is none."""
+    """List the objects of a list; an empty list for anything else."""
     return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
@@ -214,7 +214,7 @@ def as_json(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Write a value as a prompt holds it: text as it is, nothing as nothing, all else as JSON.
+    """Write a value as in a prompt: text unchanged, None as empty, all else as JSON.
 
     >>> as_text({"place": "Oslo"}), as_text(None)
     ('{"place": "Oslo"}', '')
@@ -225,12 +225,12 @@ def as_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Return an id or a name as text, also where something else stands in its place."""
+    """Return an id or a name as text, whatever its type."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(unpacked(value))[:200]
 
 
 def _json(value: Any) -> str:
-    """Write arguments and answers as a prompt holds them; no arguments are an empty object."""
+    """Write arguments and answers as in a prompt; no arguments are an empty object."""
     return "{}" if value is None else as_text(value)

@@ -36,14 +36,14 @@ from budgetkit.requests.reading.parts import (
 
 @dataclass(slots=True)
 class LocatedMessage:
-    """Hold a message together with its line in the file, for error messages."""
+    """A message with its line in the file, for error messages."""
 
     line: int
     value: Any
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line and the record itself; the line is None where none is known."""
+    """Return a record's line and the record itself; the line is None if none is known."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
@@ -229,7 +229,7 @@ def system_messages(body: Raw, row: Format) -> list[Data]:
 
 
 def is_record(value: Any) -> bool:
-    """Say whether a value is a message, in whichever form."""
+    """Tell whether a value is a message, in any form."""
     return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
 
 
@@ -250,7 +250,7 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 
 
 def _is_plain(raw: Raw) -> bool:
-    """Say quickly whether a message is in OpenAI's own form, as most are."""
+    """Tell quickly whether a message is in OpenAI's own form, as most are."""
     content = raw.get("content")
     if raw.get("role") not in ROLES or any(
         raw.get(name) for name in format_table("marks")["foreign"]
@@ -269,7 +269,7 @@ def _is_plain(raw: Raw) -> bool:
 
 
 def _is_odd(raw: Raw) -> bool:
-    """Say whether a message has something that OpenAI's form does not have."""
+    """Tell whether a message has something that OpenAI's form lacks."""
     role = raw.get("role")
     content = raw.get("content")
     calls = raw.get("tool_calls")
@@ -320,7 +320,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _fields(raw: Raw, row: Format) -> list[Data]:
-    """Read a record whose fields are a message each; neighbours of one role become one message."""
+    """Read a record with one message per field; neighbours of one role become one message."""
     messages: list[Data] = []
     for role, path in row.said:
         if not isinstance(text := value_at(raw, path), str) or not text:

@@ -69,7 +69,7 @@ _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 @dataclass(frozen=True)
 class ProviderRequest:
-    """Hold a request as all rules read it."""
+    """A request in the form that all rules read."""
 
     shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
     model: str = ""  # as the request names it
@@ -149,7 +149,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Return a body's shape, such as "chat" or "gemini", by fields that only one of them has; None for none."""
+    """Return a body's shape, such as "chat" or "gemini", by fields unique to it; None if unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:

@@ -50,7 +50,7 @@ _EXPECTED = "a list of schemas, each an object with a name, or an MCP server's a
 
 @dataclass(frozen=True)
 class Toolset:
-    """Hold the tools of a request.
+    """The tools of a request.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _without_nulls(entry: Schema) -> Schema:
 
 
 def has_more_pages(value: Any) -> bool:
-    """Say whether an MCP server answered with the first of several pages."""
+    """Tell whether an MCP server answered with the first of several pages."""
     answer = value.get("result", value) if isinstance(value, Mapping) else None
     return (
         isinstance(answer, Mapping) and "tools" in answer and any(map(answer.get, _FURTHER_PAGES))
@@ -193,7 +193,7 @@ def tool_entries(value: Any) -> Sequence[Schema]:
 
 
 def _flat(entry: Schema) -> Iterator[Schema]:
-    """Take the tools of one entry out of their provider's wrapping."""
+    """Unwrap the tools of one entry."""
     spec = entry.get("toolSpec")
     declarations = next((field for field in _DECLARATIONS if field in entry), None)
     if isinstance(spec, Mapping):
@@ -211,7 +211,7 @@ def _flat(entry: Schema) -> Iterator[Schema]:
 
 
 def _gemini_tool(tool: Schema) -> Schema:
-    """Return a declaration of Gemini's with its schema under the older of its two names, which OpenAI has too."""
+    """Return a Gemini declaration with its schema under the name shared with OpenAI."""
     newer = next(
         (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
     )

@@ -106,7 +106,7 @@ def write_messages(
 
 
 def system_text(raws: Sequence[Raw], form: str) -> Any:
-    """Return system messages as a form has them beside the messages; None where there are none.
+    """Return system messages as a form has them beside the messages; None if there are none.
 
     >>> system_text([{"role": "system", "content": "Be brief."}], "gemini")
     {'parts': [{'text': 'Be brief.'}]}
@@ -407,7 +407,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 
 
 def _joins(before: Raw, record: Raw, form: str) -> bool:
-    """Say whether two neighbours have to be one message: of one role, and of a user with Gemini only results."""
+    """Tell whether two neighbours have to be one message: of one role, and of a user with Gemini only results."""
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False
     if form == "gemini" and before.get("role") != "model":

@@ -363,7 +363,7 @@ def _message_of(event: Raw) -> Data | None:
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
     """Return the usage and times of an answer's request, or None.
 
-    It is None where nothing was billed, as after an error or in a copy.
+    It is None if nothing was billed, as after an error or in a copy.
     """
     if _is_copied(entry.record):
         return None

@@ -178,7 +178,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     """Read a list of messages without a row for its document, or return None.
 
-    It is None where all are in OpenAI's own format.
+    It is None if all are in OpenAI's own format.
     """
     if not isinstance(value.get("messages"), list):
         return None

@@ -45,7 +45,7 @@ TABLES = (".jsonl", ".csv", ".tsv")
 HEAD = 20  # lines of a table that are read to see what it holds
 USUAL = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
-_MINE = "my texts"
+OWN_TEXTS = "my texts"
 _FORMS = (
     "a Corpus, a list of texts, a frame with a column of texts, a Path, or the name "
     "of shipped texts"
@@ -102,7 +102,9 @@ def document_of(text: Any, number: int) -> Document:
         plain = text
     else:
         plain = piece_of(text, "context", f"text {number:,}").message.text
-    return Document(text=plain, kind="text", language="text", source="", name=f"{_MINE} {number:,}")
+    return Document(
+        text=plain, kind="text", language="text", source="", name=f"{OWN_TEXTS} {number:,}"
+    )
 
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
@@ -129,7 +131,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
                 kind=about.get("class", "text"),
                 language=about.get("language", "text"),
                 source=about.get("source", ""),
-                name=about.get("document", f"{_MINE} {number:,}"),
+                name=about.get("document", f"{OWN_TEXTS} {number:,}"),
             )
         )
     return Corpus(tuple(documents))

@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's name for a key figure, with the word "estimate" where it is one.
+    """Return a counter's name for a key figure, with "estimate" if it is one.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
 
 
 def ratios(results: AccuracyResults) -> dict[str, float]:
-    """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
+    """Return the actual tokens for each estimated one, in the median window and in one at the risk."""
     ratio = results.filled_windows.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
     return {
@@ -197,7 +197,7 @@ def ratios(results: AccuracyResults) -> dict[str, float]:
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
-    """Return the buffer of several risks, the accepted one among them, read off the same windows."""
+    """Return the buffers for several risks, including the accepted one, from the same windows."""
     window = results.buffer.window
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
@@ -247,7 +247,7 @@ def speeds(stage: AccuracyStage) -> pd.DataFrame:
 
 
 def tax(results: AccuracyResults) -> pd.DataFrame:
-    """Return how much text of each language fills the window: of prose, where there is any."""
+    """Return the characters that fill the window, by language; of prose, if there is any."""
     errors = results.buffer_errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
     languages = prose if prose["language"].nunique() > 1 else errors

@@ -15,7 +15,7 @@ from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
-from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
+from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS, SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.controls import controls
 from budgetkit.lab.explorers.accuracy.notices import status, texts, texts_entry
@@ -48,7 +48,7 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Take another counter as the one that is right; an empty name is the model's own."""
+    """Choose the exact counter; an empty name means the model's own."""
     return replace(stage.settings, exact=name.strip() or None)
 
 
@@ -59,7 +59,7 @@ def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings
 
 
 def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
-    """Look at documents of these classes alone; all of them, or none, are every document."""
+    """Show only documents of these classes; none means every document."""
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(unknown_name("class", strange[0], class_names))
@@ -69,7 +69,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
 
 
 def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
-    """Look at documents of one class in one language alone; of no labels, at every kind."""
+    """Show only documents of one class and language; without labels, every kind."""
     return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
 
 
@@ -78,7 +78,7 @@ def choose_lengths(
     shortest: int | None,
     longest: int | None,
 ) -> AccuracySettings:
-    """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
+    """Show only documents of these lengths, in characters."""
     lengths = stage.results.all_errors["characters"]
     low = None if shortest is None or shortest <= lengths.min() else int(shortest)
     high = None if longest is None or longest >= lengths.max() else int(longest)
@@ -101,7 +101,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Read a document, by its place in the corpus; None is the one that is counted worst."""
+    """Show a document by its place in the corpus; None means the one with the largest error."""
     if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
         last = len(stage.results.all_errors) - 1
         raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")
@@ -120,9 +120,6 @@ COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "window_mix": fill_mix,
     "document": read_document,
 }
-
-OWN_TEXTS = "my texts"
-
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
@@ -146,7 +143,7 @@ def heading(stage: AccuracyStage) -> str:
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """Explorer of a cheap count's error, and of a safe buffer.
+    """Explorer of a cheap counter's error and a safe buffer for it.
 
     Parameters
     ----------
@@ -159,8 +156,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     exact : str, Counter or callable, optional
         The counter that is right; default: the best one known for the model, exact or not.
     kind : sequence of str, optional
-        Class and language of the texts at hand, such as ("prose", "German"): what is looked at, and what the buffer is
-        for. Default: the kind of more than half of them; () for all kinds, where the kind that needs the most decides.
+        Class and language of your texts, such as ("prose", "German"): they are shown, and the buffer is for them.
+        Default: the kind of more than half of them; () for all kinds, where the kind that needs the most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
@@ -240,7 +237,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """One row for each document that is looked at, as `budgetkit.lab.accuracy.compare` returns it."""
+        """One row for each document shown, as `budgetkit.lab.accuracy.compare` returns it."""
         return self.stage.results.errors.reset_index(drop=True)
 
     @property

@@ -30,7 +30,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def counter_label(count: Counter) -> str:
-    """Return a counter's name, with the word "estimate" where it is one.
+    """Return a counter's name, with "estimate" if it is one.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Return the words for a buffer's certainty; for one document it is unknown."""
+    """Describe a buffer's certainty; it is unknown for a single document."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
@@ -141,8 +141,8 @@ def _other(results: AccuracyResults) -> str:
         return f"It is {truth(results)}; no better count is known to compare it with."
     if isinstance(results.counter, CalibratedCounter):
         return (
-            f"{results.counter.model} has another tokenizer than {short_name(results.exact)}: what differs is the "
-            "tokenizer, not an error of the estimate."
+            f"{results.counter.model} and {short_name(results.exact)} have different tokenizers: the difference is "
+            "not an error of the estimate."
         )
     if results.exact.exact:
         return ""
@@ -152,7 +152,7 @@ def _other(results: AccuracyResults) -> str:
     spread = spread_of(results.exact)
     if spread is not None:
         low, high = (signed_percent(end, 0) for end in spread)
-        between = f", {low} to {high} off in nine texts of ten"
+        between = f", {low} to {high} off for 9 of 10 texts"
     return f"Compared with {truth(results)}, itself an estimate{between}; so are all errors."
 
 
@@ -262,7 +262,7 @@ def texts_entry(stage: AccuracyStage) -> Data:
     library : Library
         The texts by name.
     settings : AccuracySettings
-        Which of them are looked at.
+        The texts in use.
     """
     settings = stage.settings
     if settings.corpus in KNOWN:

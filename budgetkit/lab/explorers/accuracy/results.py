@@ -56,7 +56,7 @@ class AccuracySettings:
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
-        """Return the settings with another budget to feel the error; an exact count of another model goes."""
+        """Return the settings with another budget for the error; another model's exact count is removed."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
@@ -74,7 +74,7 @@ class AccuracySettings:
         )
 
     def as_at(self, start: AccuracySettings) -> AccuracySettings:
-        """Return how it all began, with the texts that are looked at now."""
+        """Return the initial settings with the present texts."""
         return replace(start, corpus=self.corpus)
 
 
@@ -83,7 +83,7 @@ _NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the kinds of text that documents are of, a class and a language each, in their order.
+    """Return the documents' kinds of text, a class and a language each, in their order.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the documents' own labels of a kind that is named in any usual way; () of no labels.
+    """Return the documents' own labels for a kind, given under any usual name; () without labels.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def kind_name(kind: tuple[str, ...]) -> str:
 
 
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of more than half of the documents; () where no kind is, and all stand side by side.
+    """Return the kind of more than half of the documents; () if there is none, so that all kinds are shown.
 
     Texts of a single kind need no name. Nor do texts of an unknown language, such as the messages of a conversation.
 
@@ -215,7 +215,7 @@ class CountedTexts:
         return self.library.once((self.selection, counter.name, exact.name, "errors"), compare)
 
     def speed(self, counter: Counter) -> float:
-        """Measure how fast a counter is on these texts, on this machine, once; in megabytes a second."""
+        """Measure a counter's speed on these texts, once, in megabytes per second."""
         key = (self.selection, counter.name, "speed")
         return self.library.once(key, lambda: speed(counter, self.corpus.texts))
 
@@ -382,7 +382,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
-    """Name the documents in use: the kind at hand, or the classes chosen."""
+    """Name the documents in use: their kind, or the classes chosen."""
     is_chosen = _of_length(every, settings)
     if kind:
         of_class, language = kind

@@ -85,7 +85,7 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
 
 
 def beginning_of(text: str) -> str:
-    """Return as much of a text as is shown, up to a line's end where one is near.
+    """Return the part of a text to show, up to a line's end if one is near.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def beginning_of(text: str) -> str:
 
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
-    r"""Gather tokens into lines; one that holds a line's end closes the line.
+    r"""Gather tokens into lines; a token with a line break ends its line.
 
     Examples
     --------

@@ -217,7 +217,7 @@ def scene(stage: BudgetStage) -> Data:
 
 
 def shown_figures(results: BudgetResults) -> list[str]:
-    """Return which figures there is something to draw for."""
+    """Return the names of the figures that have data."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
         # First what somebody opens an explorer for.
@@ -268,7 +268,7 @@ def _kpi(
 
 
 def signed_short(value: int) -> str:
-    """Return a number in as few letters as a narrow key figure has room for.
+    """Write a number short enough for a narrow key figure.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def _turns_note(table: Columns, results: BudgetResults) -> str:
 
 
 def _cut_anywhere(requests: RequestBatch | None) -> str:
-    """Say so where there is too much to plan message by message, as the chosen turn is."""
+    """Add a note if there are too many messages to plan one by one."""
     if requests is None or requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."

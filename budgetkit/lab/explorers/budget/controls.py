@@ -65,7 +65,7 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
 
 
 def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
-    """Give the window or a line another size in tokens."""
+    """Set the size of the window or a line, in tokens."""
     return stage.settings.next_line(
         stage.results.plan.budget, stage.settings.base(stage.results.model), line, int(tokens)
     )
@@ -76,7 +76,7 @@ def set_amount(
     line: str,
     amount: Amount | None,
 ) -> BudgetSettings:
-    """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
+    """Set a line's amount, such as a share; a section with 100 % has no cap."""
     budget = stage.results.plan.budget
     is_whole = (
         isinstance(amount, Share)
@@ -87,7 +87,7 @@ def set_amount(
 
 
 def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Give a line another size; None is no cap."""
+    """Set a line's size; None means no cap."""
     if isinstance(size, int):
         return move_line(stage, line, size)
     budget = stage.results.plan.budget
@@ -119,7 +119,7 @@ def set_limits(
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Hold a line at its present size in tokens, or let it go and keep that size."""
+    """Lock a line at its present size in tokens, or unlock it at that size."""
     settings = stage.settings
     budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -136,7 +136,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Switch a section off with a cap of 0, or on again with the cap that it began with."""
+    """Switch a section off with a cap of 0, or on again with its first cap."""
     sections = stage.results.plan.budget.sections
     if line not in sections:
         raise LookupError(unknown_name("section", line, sections))
@@ -188,7 +188,7 @@ def pin(stage: BudgetStage) -> BudgetSettings:
 
 
 def load(stage: BudgetStage, text: str) -> BudgetSettings:
-    """Take the budget of a saved state, JSON or YAML."""
+    """Load the budget of a saved state, in JSON or YAML."""
     if text.lstrip().startswith("{"):
         loaded = from_json(text)
     else:
@@ -197,7 +197,7 @@ def load(stage: BudgetStage, text: str) -> BudgetSettings:
 
 
 def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
-    """Take the budget of a saved state that was sent as a file."""
+    """Load the budget of a saved state, sent as a file."""
     try:
         return load(stage, content.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -39,7 +39,7 @@ _BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader: the items of the plan, in their order; nothing where sizes are typed in."""
+    """Return the reader with the plan's items in order; nothing for typed sizes."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -205,12 +205,11 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
         ask for sizes that are typed in.
     model : str, optional
-        The model; its window holds for a preset. Default: the model that the conversation was held with, if it is named
-        there, or `DEFAULT_MODEL`.
+        The model; its window holds for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     window : int, optional
-        Another window than the model's, in tokens.
+        A window in tokens that replaces the model's.
 
     Raises
     ------
@@ -259,7 +258,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     @property
     def budget(self) -> Budget:
-        """The budget as it is set; with a signed deficit where it claims more than there is."""
+        """The present budget; its deficit is signed if it claims more than the window."""
         return self.stage.results.budget
 
     @property
@@ -283,7 +282,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Hold a line at its present size, or let it go.
+        """Lock a line at its present size, or unlock it.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ def status(stage: BudgetStage) -> Data:
 
 
 def beyond_window(budget: Budget, model: Model) -> list[str]:
-    """Say so where the window is longer than the model's."""
+    """Return a warning if the window is larger than the model's."""
     longest = longest_window(model, budget.kind)
     if longest is None or budget.window <= longest:
         return []
@@ -82,7 +82,7 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Say so where more is kept for the answer than the model writes."""
+    """Return a warning if the answer's reserve exceeds the model's longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
@@ -120,7 +120,7 @@ def for_the_hand(warning: str) -> str:
 def silent(trace: Trace) -> Data:
     """Return the status of a conversation without anything to count.
 
-    Whether it fits is not known.
+    It is unknown whether the budget fits.
     """
     first, *more = map(sentence, trace.warnings)
     return {"level": "over", "text": first, "more": more}
@@ -155,7 +155,7 @@ def name_list(names: Sequence[str]) -> str:
 
 
 def source(stage: BudgetStage) -> str:
-    """Return where the demands come from and how they were counted."""
+    """Describe the source of the demands and their counter."""
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:

@@ -103,7 +103,7 @@ class FileRequests:
 
     @property
     def cut(self) -> Cut:
-        """How an item is cut inside; each cut is made once."""
+        """Function that cuts an item; each cut is computed once."""
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
 
     def _batch(
@@ -210,7 +210,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 
 
 def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
-    """Return the budget to plan with, whose deficit is signed, so that what is too much can be shown.
+    """Return the budget to plan with; its signed deficit lets an excess be shown.
 
     Without a role table, sections that it does not name are seen in its pool.
     """
@@ -309,7 +309,7 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 
 
 def known_model(name: str) -> tuple[Model, str]:
-    """Return a model and, where a default stands in for it or it has ended, the warning."""
+    """Return a model, with a warning if it is unknown or retired."""
     model = resolve(name)
     return model, model.notice
 

@@ -19,7 +19,7 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 
 
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
-    """Return the amount of each line, of a section that lost its cap the one it had."""
+    """Return the amount of each line; a section without its cap gets its previous one."""
     before = {line.name: line.amount for line in base}
     now = {
         line.name: line.amount
@@ -29,7 +29,7 @@ def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
 
 
 def names(budget: Budget, moved: Collection[str]) -> set[str]:
-    """Return the lines of a budget once the usual reserves that were moved are in it."""
+    """Return the lines of a budget, with the usual reserves that were moved."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
@@ -64,7 +64,7 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:
-    """Return the shortest decimal whose share of the window, rounded down, is so many tokens.
+    """Return the shortest decimal share of the window that gives these tokens, rounded down.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class BudgetSettings:
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
-        """Return the first settings with the conversation, the locks and the pinned budgets of now."""
+        """Return the first settings with the present conversation, locks and pinned budgets."""
         return replace(
             start,
             trace=self.trace,
@@ -250,7 +250,7 @@ def window_stops(longest: int | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=32)
 def _made(name: str, sized: Model) -> Budget:
-    """Return a preset's budget, which every part of a move asks for."""
+    """Return a preset's budget, which every step of a move needs."""
     return preset(name)(sized)
 
 

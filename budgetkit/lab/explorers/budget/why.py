@@ -88,7 +88,7 @@ class WhyFold(Content):
         return self._of if self._of in lost else lost[0]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
-        """Offer a change as the settings that make it, planned again before it is offered."""
+        """Return a change to offer, after planning its settings again."""
         row = {"text": mend.sentence}
         if mend.budget is None:
             return {**row, "note": "in the text itself"}
@@ -103,7 +103,7 @@ class WhyFold(Content):
 
 
 def remedies(stage: BudgetStage) -> list[Data]:
-    """Return single changes to press: each is planned first, and offered only if it keeps its promise."""
+    """Return single changes to offer, each planned and confirmed first."""
     plan = stage.results.plan
     budget = plan.budget
     left = left_of_pool(plan)
@@ -139,7 +139,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
 
 
 def _moved(stage: BudgetStage, line: str, size: int) -> Plan | None:
-    """Plan with one line of another size; None where it is locked or cannot be."""
+    """Plan with one line of another size; None if it is locked or cannot be."""
     try:
         return planned(replace(stage, settings=move_line(stage, line, size)))
     except (ValueError, LookupError):

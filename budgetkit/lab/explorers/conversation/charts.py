@@ -96,7 +96,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     cost = totals["cost"]
     is_known = cost == cost
     money = dollars(cost) if is_known else "unknown"
-    what = "A price that is needed is not known"
+    what = "A required price is unknown"
     if is_known:
         what = "All requests with their answers and summaries"
     return [
@@ -175,7 +175,7 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 
 def marked(spec: Data, request: int) -> Data:
-    """Return a figure with an upright line at a request; the figure itself stays as it is."""
+    """Return a copy of a figure with a vertical line at a request."""
     ends = {"x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
     line = {"color": GREY, "width": 1.5}
     here = {"type": "line", "name": "here", **ends, "line": line}
@@ -203,7 +203,7 @@ def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
 def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
     ends = table.groupby("policy", sort=False)["spent"].last()
     if str(table["unit"].iloc[0]) != "US dollars":
-        return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
+        return "A price is unknown, so tokens are weighted by the cache: an uncached token counts as 1."
     if len(ends) == 1:
         return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
     low = str(ends.idxmin())
@@ -211,8 +211,8 @@ def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
     least = dollars(float(ends[low]))
     most = dollars(float(ends[high]))
     if least == most:
-        return f"In all {least}, whichever policy prunes."
-    return f"In all {least} under {brief(low)}, {most} under {brief(high)}."
+        return f"{least} in total, with any policy."
+    return f"{least} in total under {brief(low)}, {most} under {brief(high)}."
 
 
 def _dropping_note(table: pd.DataFrame, results: ConversationResults) -> str:
@@ -231,7 +231,7 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
     sizes, known = results.drawn[0], len(results.trace.turns)
     drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this one"
-    drawn += " and from how others of its file went on" * (results.pace is not None)
+    drawn += " and from other conversations of its file" * (results.pace is not None)
     # The past is certain: a band of the whole would hide the width of the growth's band.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
     growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."

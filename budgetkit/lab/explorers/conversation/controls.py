@@ -39,7 +39,7 @@ from budgetkit.pruning.policies import SYSTEMS
 
 
 def choose_policies(stage: ConversationStage, names: Sequence[str]) -> ConversationSettings:
-    """Put these policies side by side."""
+    """Compare these policies."""
     return stage.settings.choose(names)
 
 
@@ -55,7 +55,7 @@ def set_number(
     number: str,
     value: float,
 ) -> ConversationSettings:
-    """Give a policy another number."""
+    """Set a number of a policy."""
     return stage.settings.with_number(policy, number, number_of(policy, number, value))
 
 
@@ -72,7 +72,7 @@ def set_floor(
 
 
 def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
-    """Make one request per turn, or one per answer; the request on show stays in its turn."""
+    """Choose one request per turn or per answer; the shown request stays in its turn."""
     request = stage.settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(stage.results.trace, by)]
@@ -82,7 +82,7 @@ def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
 
 
 def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
-    """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
+    """Choose whether the current turn's calls and results can be pruned."""
     return replace(stage.settings, within=bool(on))
 
 
@@ -99,7 +99,7 @@ def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Take the listed prices of another day; an empty text is today."""
+    """Use the listed prices of another day; an empty text means today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
@@ -114,7 +114,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Type in a price in dollars for a million tokens; None is the listed one."""
+    """Set a price in dollars per million tokens; None means the listed one."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     others = {name: other for name, other in stage.settings.prices.items() if name != of}

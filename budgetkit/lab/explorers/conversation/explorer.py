@@ -52,7 +52,7 @@ FIRST = 2
 
 @dataclass(frozen=True)
 class Standing:
-    """Say how messages stand at one request."""
+    """State of the messages at one request."""
 
     there: list[int]
     absent: list[int]
@@ -108,7 +108,7 @@ def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> 
 
 
 def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -> Iterator[Data]:
-    """Give blocks in the order of the conversation; a run of messages that are not shown is one block."""
+    """Return blocks in the conversation's order; consecutive hidden messages are one block."""
     absent = set(standing.absent)
     for is_shown, slots in groupby(sorted({*standing.there, *absent}), lambda slot: slot in shown):
         if not is_shown:
@@ -226,14 +226,14 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     budget : str or Budget, default "working_memory"
         A preset's name, or a budget to start from.
     policies : sequence of str, or mapping of str to Policy, optional
-        Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
+        Policies to compare at first, by name; or your own, each under a name. The first is shown in
         detail.
     model : str, optional
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
-        model that the conversation was held with, if it is named there, or `DEFAULT_MODEL`.
+        conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        Another window than the model's, in tokens. If no model or budget is named, and the model's would never be full,
-        it is a smaller one where the policies differ; the line over the key figures says so.
+        A window in tokens that replaces the model's. If no model or budget is named, and the model's would never be
+        full, it is a smaller one where the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
@@ -241,7 +241,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
     prices : Prices, str or Model, optional
-        Token prices, or the model whose prices to use; default: looked up for the model.
+        Token prices, or the name of a model to take them from; default: looked up for the model.
 
     Raises
     ------
@@ -328,7 +328,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def budget(self) -> Budget:
-        """The budget as it is set; with a signed deficit where it claims more than there is."""
+        """The present budget; its deficit is signed if it claims more than the window."""
         return self.stage.results.budget
 
     @property

@@ -38,8 +38,8 @@ def status(stage: ConversationStage) -> Data:
         wanted = ("input", "output", "cache_read")
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
-            f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is "
-            "not. Type it in, in dollars for a million tokens."
+            f"The price for {' and '.join(missing)} of {prices.model} is unknown ({prices.source}), so there is no "
+            "cost. Type the price in dollars for a million tokens."
         )
 
     # Requests whose cache has expired.
@@ -47,7 +47,7 @@ def status(stage: ConversationStage) -> Data:
     if cache.lifetime is not None and cache.breakpoints != ():
         late = int((results.pauses > cache.lifetime).sum())
         if late:
-            come = f"which come more than {cache.lifetime:,.0f} s after the one before"
+            come = f"which come more than {cache.lifetime:,.0f} s after the previous one"
             more.append(f"The cache is gone at {late:,} requests, {come}.")
 
     level = "fits" if results.shown.first_loss is None else "cut"

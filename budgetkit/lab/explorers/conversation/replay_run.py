@@ -76,7 +76,7 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """How many messages later ones need, and how many of these were there; without those taken out."""
+        """Number of needed messages, and of those that were there; without those that the session itself removed."""
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
@@ -95,7 +95,7 @@ class Replayed:
 
     @cached_property
     def fates(self) -> list[str]:
-        """The fate of each message at the end; "compacted" where the session itself took it out."""
+        """The fate of each message at the end; "compacted" if the session itself removed it."""
         return [
             "compacted" if slot in self.taken_out else str(fate)
             for slot, fate in enumerate(self.messages["fate"])
@@ -103,7 +103,7 @@ class Replayed:
 
     @cached_property
     def taken_out(self) -> frozenset[int]:
-        """The messages that the session's own compactions took out while they were in the window."""
+        """The messages that the session's own compactions removed from the window."""
         leave = self.outcome.placed.leave.tolist()
         gone = self.outcome.kept.gone
         return frozenset(slot for slot, at in enumerate(gone) if at != NEVER and at == leave[slot])
@@ -115,12 +115,12 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """At how many requests the history is over its limit because of its floor, and by how much at most."""
+        """Number of requests whose history exceeds its limit because of its floor, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
     def too_large(self) -> tuple[int, int]:
-        """How many requests are larger than the usable window, and by how much at most."""
+        """Number of requests larger than the usable window, and the largest excess."""
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
@@ -132,7 +132,7 @@ class Replayed:
 
 
 class Compared:
-    """Several replays side by side."""
+    """Several replays, compared."""
 
     def __init__(self, replays: Mapping[str, Replayed]) -> None:
         self._replays = replays
@@ -140,7 +140,7 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """One row per policy, the cheapest first, with the share of the evidence that was there."""
+        """One row per policy, the cheapest first, with the share of needed messages kept."""
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
@@ -188,7 +188,7 @@ class ReplayRun:
 
     @property
     def key(self) -> Hashable:
-        """All that the outcome depends on; two runs with the same key have the same outcome."""
+        """Everything the outcome depends on; runs with the same key have the same outcome."""
         roles = tuple(self.roles.items())
         return (*self._counted, roles, to_json(self.budget), self.by, self.cache, self.prices)
 
@@ -204,7 +204,7 @@ class ReplayRun:
         """Return one replay a policy; only those are made that were not made before."""
 
         def announce() -> Trace:
-            """Say so before a long conversation is counted for the first time."""
+            """Announce the first count of a long conversation."""
             self.library.announce(self.trace, self.counter)
             return self.trace
 
@@ -224,13 +224,13 @@ class ReplayRun:
         }
 
     def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
-        """Return the replays side by side."""
+        """Return the compared replays."""
         return self.library.once_large(
             (self.key, tuple(policies.items())), lambda: Compared(replays)
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Return the pace of this conversation beside others of its file; None where these are few."""
+        """Return this conversation's pace, compared with others of its file; None if these are few."""
 
         def measure() -> tuple[Trace, Sequence[Trace], Pace | None]:
             return self.trace, others, pace_of(self.trace, self.counter, others, self.framing)
@@ -279,7 +279,7 @@ class ReplayRun:
         return self.library.once_large(("session", id(self.trace)), read)[1]
 
     def systems(self, window: int | None) -> Comparison:
-        """Return the rules of the usual systems on the same messages; of a recorded session as its own growth says."""
+        """Replay the rules of the usual systems on the same messages."""
         session = self.session
 
         def compare() -> tuple[Trace, Comparison]:
@@ -292,7 +292,7 @@ class ReplayRun:
         return self.library.once_large(key, compare)[1]
 
     def turning(self, windows: Sequence[int]) -> pd.DataFrame:
-        """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
+        """Return the cheapest rule by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
         counter = None if self.session else self.counter

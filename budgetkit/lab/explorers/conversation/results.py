@@ -84,7 +84,7 @@ class ConversationResults:
 
     @property
     def requests(self) -> int:
-        """How many requests the conversation makes."""
+        """Number of requests in the conversation."""
         return len(self.shown.outcome.placed.requests)
 
     def turn_of(self, request: int) -> int:
@@ -104,7 +104,7 @@ class ConversationResults:
 
     @cached_property
     def pace(self) -> Pace | None:
-        """How others of its file went on; they are counted only when the forecast is asked for."""
+        """Growth of the file's other conversations, counted only for the forecast."""
         return self.run.pace([other for other in self.conversations if other is not self.trace])
 
     @cached_property
@@ -114,12 +114,12 @@ class ConversationResults:
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
-        """At which turn drawn conversations pass each limit."""
+        """Turns at which drawn conversations pass each limit."""
         return self.run.ahead(self.drawn[0], self.money, self.pace)
 
     @property
     def timed(self) -> bool:
-        """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
+        """Whether cache expiry can be computed: pauses are known, or have no effect."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 

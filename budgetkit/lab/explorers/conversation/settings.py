@@ -63,7 +63,7 @@ class ConversationSettings:
     shelf: ClassVar[str] = "conversations"
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with another part about the budget; prices typed in for another model go."""
+        """Return the settings with other budget settings; another model's typed prices are removed."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
@@ -84,13 +84,13 @@ class ConversationSettings:
 
     @property
     def _without_chosen_window(self) -> BudgetSettings:
-        """The budget's settings, with the model's window where the present one was chosen for this conversation."""
+        """The budget's settings, with the model's window if the present one was chosen for this conversation."""
         if self.budget_settings.window == self.chosen_window:
             return replace(self.budget_settings, window=None)
         return self.budget_settings
 
     def choose(self, names: Sequence[str]) -> ConversationSettings:
-        """Return the settings with these policies side by side."""
+        """Return the settings with these policies to compare."""
         chosen = tuple(dict.fromkeys(names))
         if not chosen:
             raise ValueError("No policy is chosen. Choose at least one.")
@@ -114,7 +114,7 @@ OWN = "given in code"
 
 
 def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the name of the cache rules in use, the cache, and a note where a provider's is not known."""
+    """Return the name of the cache rules, the cache, and a note if the provider's is unknown."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:
@@ -202,7 +202,7 @@ def chosen_policy(
     parameters: Mapping[str, Mapping[str, int]],
     floor: Floor,
 ) -> Policy:
-    """Return a policy that was ticked, at the numbers of its sliders, or one of the caller's own.
+    """Return a chosen policy with the numbers of its sliders, or the caller's own policy.
 
     Examples
     --------

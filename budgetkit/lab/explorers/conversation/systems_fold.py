@@ -42,7 +42,7 @@ class SystemsFold(Content):
     _followed: int | None = None
 
     def parts(self, stage: ConversationStage) -> list[Data]:
-        """Put the systems side by side, and follow a message through them."""
+        """Compare the systems, and follow a message through them."""
         compared = stage.results.run.systems(window_of_systems(stage))
         followable = messages_to_follow(compared)
         if self._followed not in followable:
@@ -154,7 +154,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Say for each rule until when a message is there, and which calls need it later."""
+    """Return for each rule the time of a message's removal, and the later calls that need it."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
@@ -227,5 +227,5 @@ class TurningFold(Content):
         return [*map(text_part, turning_points(table)), drawn]
 
     def hear(self, stage: ConversationStage, event: Data) -> None:
-        """Let the turning points be worked out, which takes long, once the button was pressed."""
+        """Compute the turning points, which takes long, when the button is pressed."""
         self._wanted = self._wanted or "work" in event

@@ -70,7 +70,7 @@ def _imports(program: str, policy: Policy) -> list[str]:
 
 
 def _is_written(policy: Policy) -> bool:
-    """Tell whether a policy's repr makes it again: a callable, or a class from elsewhere, cannot be written down."""
+    """Tell whether a policy can be rebuilt from its repr; a callable or a foreign class cannot."""
     if not type(policy).__module__.startswith("budgetkit."):
         return False
     try:
