@@ -32,12 +32,18 @@ def _table(
     """Return one row per bar; each column of the table is one colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     long = [
-        (f"{name:,}" if isinstance(name, int) else str(name), str(column), value, unit, asks)
+        (
+            f"{name:,}" if isinstance(name, int) else str(name),
+            str(column),
+            value,
+            unit,
+            asks,
+            answer,
+        )
         for name, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
         for column, value in zip(frame.columns, values, strict=True)
     ]
-    rows = pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks"])
-    return rows.assign(answer=answer)
+    return pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks", "answer"])
 
 
 def _draw(table: pd.DataFrame) -> Spec:

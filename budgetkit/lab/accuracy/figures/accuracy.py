@@ -45,8 +45,12 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         _box(table[table["counter"] == name], group, name, number)
         for number, name in enumerate(counters)
     ]
-    title = {"text": "error, % of the exact count"}
-    y = {"title": title, "ticksuffix": " %", "zerolinewidth": 2, "nticks": 8}
+    y = {
+        "title": {"text": "error, % of the exact count"},
+        "ticksuffix": " %",
+        "zerolinewidth": 2,
+        "nticks": 8,
+    }
     legend = {"orientation": "h", "y": -0.15, "x": 0}
     drawn = layout(420, {}, y, boxmode="group", showlegend=True, legend=legend)
     return {"data": boxes, "layout": drawn}
@@ -105,12 +109,20 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         named = plain(str(name))
         lines.append(line(x, y, mode="lines+markers", name=named, error_y=spread) | more)
     risks = sorted({100 * risk for risk in table["risk"]})
-    ticks = {"tickvals": risks, "ticktext": [f"{risk:g} %" for risk in risks], "tickangle": 0}
-    title = {"text": "accepted chance of an overflow"}
-    grid = {"minor": {"showgrid": False}, "autorange": "reversed"}
-    x_axis = {"type": "log", "title": title, **ticks, **grid}
-    y_title = {"text": "safety buffer, of the window"}
-    y_axis = {"title": y_title, "ticksuffix": " %", "rangemode": "tozero"}
+    x_axis = {
+        "type": "log",
+        "title": {"text": "accepted chance of an overflow"},
+        "tickvals": risks,
+        "ticktext": [f"{risk:g} %" for risk in risks],
+        "tickangle": 0,
+        "minor": {"showgrid": False},
+        "autorange": "reversed",
+    }
+    y_axis = {
+        "title": {"text": "safety buffer, of the window"},
+        "ticksuffix": " %",
+        "rangemode": "tozero",
+    }
     legend = {"orientation": "h", "y": -0.25, "x": 0}
     drawn = layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
     return {"data": lines, "layout": drawn}
@@ -142,8 +154,11 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     hover = "%{x:,} characters<extra></extra>"
     bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
     bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
-    x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
-    x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
+    x = {
+        "title": {"text": "characters that fill the window"},
+        "tickformat": "~s",
+        "range": [0, 1.09 * max(table["characters_in_window"])],
+    }
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
 
 
@@ -239,9 +254,13 @@ def _draw(table: pd.DataFrame) -> Spec:
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
-    x: Spec = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s"}
-    x |= {"nticks": 6, "zerolinewidth": 2}
-    x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
+    x = {
+        "title": {"text": "tokens", "standoff": 4},
+        "tickformat": "~s",
+        "nticks": 6,
+        "zerolinewidth": 2,
+        "range": [low - 0.42 * reach if low else 0, high + 0.28 * reach],
+    }
     y = {"autorange": "reversed", "showgrid": False}
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
 
@@ -274,11 +293,19 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     high = float(np.log10(max(x)))
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
-    title = {"text": "MB a second, on this machine", "standoff": 4}
-    ticks = {"tickformat": "~s", "dtick": 1, "showgrid": False}
-    x_axis = {"type": "log", "range": reach, "title": title, **ticks}
-    y_title = {"text": "mean absolute error", "standoff": 4}
-    y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": y_title}
+    x_axis = {
+        "type": "log",
+        "range": reach,
+        "title": {"text": "MB a second, on this machine", "standoff": 4},
+        "tickformat": "~s",
+        "dtick": 1,
+        "showgrid": False,
+    }
+    y_axis = {
+        "range": [-0.08 * top, top],
+        "ticksuffix": " %",
+        "title": {"text": "mean absolute error", "standoff": 4},
+    }
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
     drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
     return {"data": [dots], "layout": drawn}
