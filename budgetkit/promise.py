@@ -93,7 +93,8 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     fewest = needed(risk)
     if units >= fewest:
         return ""
-    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, and there {_are(units)}"
+    verb = "is" if units == 1 else "are"
+    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, and there {verb} {units:,}"
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
@@ -231,9 +232,3 @@ def _checked(risk: float) -> Fraction:
             f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
         )
     return exact
-
-
-def _are(units: int) -> str:
-    if units == 1:
-        return f"is {units:,}"
-    return f"are {units:,}"

@@ -180,7 +180,14 @@ class Engine:
         # 4. What new messages lose on their way in.
         tally.enter(entering, arrived)
         left += self._apply_departures()
-        left += self._cut_large_results(entering)
+        sizes = tally.history.slots.tokens
+        for slot in entering:
+            entry = tally.entries.get(slot)
+            if entry is None or sizes[slot] >= entry.tokens or tally.history.state[slot] != WHOLE:
+                continue
+            message = capped(entry.message, sizes[slot], tally.rules)
+            tally.restamp(slot, message, sizes[slot])
+            left.append(Removal(entry.message.raw, "shortened"))
 
         # 5. Each section that is over its limit gives up passages and cuts tool results, then all of them do.
         plan = self._plan()
@@ -329,18 +336,6 @@ class Engine:
                     f"a tool result of {entry.tokens:,} tokens shows a picture or a file, which cannot be cut to "
                     "the policy's size; send a smaller one"
                 )
-
-    def _cut_large_results(self, entering: list[int]) -> Generator[Removal, None, None]:
-        """Cut tool results inside that arrived larger than the policy lets them be."""
-        tally = self.tally
-        tokens = self.tally.history.slots.tokens
-        for slot in entering:
-            entry = tally.entries.get(slot)
-            if entry is None or tokens[slot] >= entry.tokens or tally.history.state[slot] != WHOLE:
-                continue
-            message = capped(entry.message, tokens[slot], tally.rules)
-            tally.restamp(slot, message, tokens[slot])
-            yield Removal(entry.message.raw, "shortened")
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
         """Keep of a section's passages those that so many tokens have room for."""

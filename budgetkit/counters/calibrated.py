@@ -21,8 +21,6 @@ from budgetkit.counters.vocabularies import nearer
 from budgetkit.models.names import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of
 
-__all__ = ["CalibratedCounter", "calibrated_models", "fitted", "published"]
-
 _MARKS = re.compile(r"[^\w\s]")
 _BEYOND = 0.05  # of the next texts, on either side of the interval
 

@@ -18,8 +18,6 @@ from budgetkit.budget.amounts import check_tokens, exact_number
 from budgetkit.budget.errors import out_of_range
 from budgetkit.counters.protocol import CounterBase, check_text
 
-__all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
-
 Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 

@@ -180,17 +180,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_all)
 
 
-__all__ = [
-    "counting_function",
-    "encoding",
-    "encoding_names",
-    "pair_encoder",
-    "pattern_of",
-    "replace_surrogates",
-    "tokens",
-    "vocabulary",
-]
-
 _BUILDING = ForkSafeLock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
 _SURROGATES = re.compile("[\ud800-\udfff]+")

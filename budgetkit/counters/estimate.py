@@ -455,6 +455,3 @@ def _between(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
     )[::2]
     return np.where(ends > starts, sums, 0)
-
-
-__all__ = ["EstimateCounter", "table_names"]

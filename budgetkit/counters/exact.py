@@ -141,8 +141,6 @@ def _part_end(text: str, start: int) -> int:
     return first_seam(text, start + _LONGEST)
 
 
-__all__ = ["MEMORY_BYTES", "ExactCounter", "count_texts", "memory"]
-
 #: What the remembered counts of one encoding may take: a few hundred thousand messages.
 MEMORY_BYTES = 64 * 2**20
 

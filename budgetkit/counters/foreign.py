@@ -144,7 +144,11 @@ def _byte_level(path: str) -> CountMany | None:
         return None
 
     # Ranks rise with the merges: first the bytes alone, then each pair in the order that pairs are joined.
-    byte_of = _byte_alphabet()
+    # Each byte has a character: printable ones stand for themselves.
+    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    characters = [*map(chr, printable), *(chr(256 + place) for place in range(len(others)))]
+    byte_of = dict(zip(characters, [*printable, *others], strict=True))
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(byte_of.values())}
     for merge in model["merges"]:
         left, right = merge.split(" ") if isinstance(merge, str) else merge
@@ -160,14 +164,6 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
         return [part]
     steps: list[dict[str, Any]] = part.get("pretokenizers") or part.get("normalizers") or []
     return steps
-
-
-def _byte_alphabet() -> dict[str, int]:
-    """Return the byte that each character of a byte-level vocabulary stands for: printable ones for themselves."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    characters = [*map(chr, printable), *(chr(256 + place) for place in range(len(others)))]
-    return dict(zip(characters, [*printable, *others], strict=True))
 
 
 def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
@@ -206,9 +202,6 @@ def _unreadable(path: str, reason: str) -> ValueError:
         f"Cannot read tokenizer {brief(path)}: {one_line(reason)}. "
         "Pass the path of a tokenizer.json, a SentencePiece model or a tiktoken file."
     )
-
-
-__all__ = ["ForeignCounter"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 
 from budgetkit.counters.encodings import ForkSafeLock
 
-__all__ = ["CountMemory", "Memo"]
-
 Made = TypeVar("Made")
 
 _ENTRY = 140  # bytes of a dictionary slot at its emptiest, and of the count itself, over the key

@@ -9,8 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.errors import wrong_type
 
-__all__ = ["Counter", "check_text"]
-
 
 @runtime_checkable
 class Counter(Protocol):

@@ -29,8 +29,6 @@ from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_texts
 
-__all__ = ["CTOK", "ReconstructedCounter", "rebuilt"]
-
 CTOK: Final = "ctok"
 _MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
 _MOST_CHUNKS: Final = 200_000  # remembered in one generation; two are kept
@@ -242,7 +240,9 @@ class _Tiling:
         lines = text.split("\n")
         for index, line in enumerate(lines):
             if not line.isascii() or _CONTROL.search(line) is not None:
-                lines[index] = self._normalized(_sorted_marks(line), fold_quotes=fold)
+                # Long rows of marks, as normalising would sort them in quadratic time.
+                marks_sorted = _many_marks().sub(lambda row: _sorted_row(row[0]), line)
+                lines[index] = self._normalized(marks_sorted, fold_quotes=fold)
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
@@ -399,7 +399,10 @@ class _Tiling:
         taken = 0
         for character, members in groupby(stream):
             length = sum(1 for _ in members)
-            unit = self._longest_run(character)
+            runs = (
+                size for size in range(self._longest, 1, -1) if character * size in self._vocabulary
+            )
+            unit = next(runs, 1)  # the longest piece made of this character
             edge = unit * unit + 2 * self._longest
             if length > edge + unit:
                 pieces = (length - edge) // unit
@@ -407,23 +410,6 @@ class _Tiling:
                 taken += pieces * (1 if unit > 1 else self._tokens(character))
             parts.append(character * length)
         return "".join(parts), taken
-
-    def _longest_run(self, character: str) -> int:
-        """Return the length of the longest piece made of one character.
-
-        It is 1 where there is none.
-        """
-        lengths = (
-            length
-            for length in range(self._longest, 1, -1)
-            if character * length in self._vocabulary
-        )
-        return next(lengths, 1)
-
-
-def _sorted_marks(text: str) -> str:
-    """Sort long rows of marks as normalising would, which takes quadratic time for it."""
-    return str(_many_marks().sub(lambda row: _sorted_row(row[0]), text))
 
 
 @cache

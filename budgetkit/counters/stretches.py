@@ -24,8 +24,6 @@ from budgetkit.counters import encodings
 from budgetkit.counters.encodings import pattern, settled
 from budgetkit.counters.memory import Memo, digest
 
-__all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
-
 #: Function from an offset and a size to the bytes there; fewer at the end.
 Read = Callable[[int, int], bytes]
 # From the begin of a piece's part to its end, None where there is none.

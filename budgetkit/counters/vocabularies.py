@@ -37,17 +37,6 @@ from budgetkit.files import read_toml
 from budgetkit.models import Model
 from budgetkit.models.names import dashed
 
-__all__ = [
-    "FOLDERS",
-    "VocabularyCounter",
-    "basis_for",
-    "best",
-    "estimated_by",
-    "from_file",
-    "nearer",
-    "vocabulary_of",
-]
-
 #: The environment variable that names folders with tokenizer files, divided as in PATH.
 FOLDERS = "BUDGETKIT_TOKENIZERS"
 _CTOK_PYTHON = (3, 12)  # the first that ctok supports

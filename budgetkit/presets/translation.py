@@ -121,7 +121,17 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
             budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items())
         )
     names = _names(given, _ROLES[called])
-    renamed = _with_names(given, names)
+    renamed = replace(
+        given,
+        allocations=[
+            replace(a, section=names.get(a.section, a.section)) for a in given.allocations
+        ],
+        reserves=[
+            replace(r, serves=names.get(r.serves, r.serves) if r.serves else None)
+            for r in given.reserves
+        ],
+        remainder=names.get(given.remainder, given.remainder) if given.remainder else None,
+    )
     config = write(renamed)
     there, _ = read(config)
     notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
@@ -174,16 +184,6 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
         if ours in budget.sections and theirs not in {*budget.sections, *names.values()}:
             names.setdefault(str(ours), theirs)
     return names
-
-
-def _with_names(budget: Budget, names: Mapping[str, str]) -> Budget:
-    lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
-    reserves = [
-        replace(r, serves=names.get(r.serves, r.serves) if r.serves else None)
-        for r in budget.reserves
-    ]
-    last = names.get(budget.remainder, budget.remainder) if budget.remainder else None
-    return replace(budget, allocations=lines, reserves=reserves, remainder=last)
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:

@@ -152,7 +152,13 @@ def retain(
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
-        summaries = _run_steps(steps, measure)
+        # Summaries have their measured size, or the one of their rule.
+        try:
+            _, to_replace = next(steps)
+            while True:
+                _, to_replace = steps.send(None if measure is None else measure(to_replace))
+        except StopIteration as stop:
+            summaries: Summaries = stop.value
         retention.note(history, visit, summaries)
         for place, tokens, replaced in summaries.written:
             retention.written.append((request, place, tokens, replaced))
@@ -285,17 +291,6 @@ def prune(
             "or conflict='shrink'."
         )
     return summaries
-
-
-def _run_steps(steps: Steps, measure: Measure | None) -> Summaries:
-    """Run the steps; summaries have their measured size, or the one of their rule."""
-    try:
-        _, replaced = next(steps)
-        while True:
-            _, replaced = steps.send(None if measure is None else measure(replaced))
-    except StopIteration as stop:
-        summaries: Summaries = stop.value
-        return summaries
 
 
 def _room_now(room: PruningContext, history: History) -> PruningContext:

@@ -144,7 +144,16 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         if isinstance(fields.get("usage"), list):
             fields["usage"] = [_moved(row, "message_index", moved) for row in fields["usage"]]
         meta = _moved(meta, "contexts_apply_to_message", moved)
-        _refuse_orphan(read_messages, places)
+        orphan = _orphan(read_messages)
+        if orphan is not None:  # no provider accepts it
+            id = read_messages[orphan].tool_call_id
+            call = "without the id of a call"
+            if id:
+                call = f"for call {brief(id)}, which no message makes"
+            raise ValueError(
+                f"{places[orphan]}: a tool result {call}. "
+                "Put the assistant message with that call before it, or leave it out."
+            )
     messages = tuple(read_messages)
     notes = _unknown_usage(value.get("usage"))
     if media := [name for name in format_table("marks")["media"] if value.get(name)]:
@@ -236,19 +245,6 @@ def _orphan(messages: Sequence[Message]) -> int | None:
         ):
             return place
     return None
-
-
-def _refuse_orphan(messages: Sequence[Message], places: Sequence[str]) -> None:
-    """Refuse a tool result without a call, since no provider accepts it."""
-    place = _orphan(messages)
-    if place is None:
-        return
-    id = messages[place].tool_call_id
-    call = f"for call {brief(id)}, which no message makes" if id else "without the id of a call"
-    raise ValueError(
-        f"{places[place]}: a tool result {call}. "
-        "Put the assistant message with that call before it, or leave it out."
-    )
 
 
 def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:

@@ -15,8 +15,6 @@ from typing import Literal
 
 import regex
 
-__all__ = ["Boundaries", "By"]
-
 By = Literal["token", "line", "sentence"]
 
 _CLUSTER = regex.compile(r"\X")
@@ -55,11 +53,6 @@ class _Stretch:
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
-
-    def read_to(self, place: int) -> None:
-        """Read boundaries on until one lies at a place or behind it."""
-        while self.edges[-1] < place:
-            self.edges.append(next(self.clusters).end())
 
 
 class Boundaries:
@@ -123,7 +116,8 @@ class Boundaries:
             stretch = begun[0]
         else:
             stretch = _Stretch([sure], _CLUSTER.finditer(self.text, sure))
-        stretch.read_to(place)
+        while stretch.edges[-1] < place:
+            stretch.edges.append(next(stretch.clusters).end())
         if not begun and stretch.edges[-1] - sure > _FAR:
             self._stretches.append(stretch)
         return _neighbours(stretch.edges, place)

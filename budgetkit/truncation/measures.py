@@ -15,8 +15,6 @@ from itertools import accumulate, pairwise
 
 from budgetkit.counters.exact import last_seam, next_seam, seams_between
 
-__all__ = ["Count", "Measure", "SeamMeasure", "measured"]
-
 Count = Callable[[str], int]
 
 CHARACTERS_A_TOKEN = 4.0

@@ -178,12 +178,19 @@ def test_what_stands_beside_the_content_is_named(field: str, value: Any) -> None
     assert bk.count_request(body_of("chat", messages)).uncounted == (field,)
 
 
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_gpt_oss_reads_again_what_it_thought_before_a_call(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "thought"),
+    [
+        ("reasoning", TEXT),
+        ("reasoning_content", TEXT),
+        ("reasoning_details", [{"type": "reasoning.text", "text": TEXT}]),
+    ],
+)
+def test_gpt_oss_reads_again_what_it_thought_before_a_call(field: str, thought: Any) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     answer = {"role": "assistant", "content": "", "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "a", "content": "x"}
-    messages = [{"role": "user", "content": "hi"}, {**answer, field: TEXT}, result]
+    messages = [{"role": "user", "content": "hi"}, {**answer, field: thought}, result]
     body = {"model": "openai/gpt-oss-120b", "messages": messages}
     assert bk.count_request(body).tokens > 1_200
 

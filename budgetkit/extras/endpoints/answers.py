@@ -84,7 +84,10 @@ class KeptCounts:
     def _fail(self, error: Exception) -> None:
         """Replace a broken file by a new one, or continue in memory."""
         try:
-            if not isinstance(error, sqlite3.Error) or not _is_broken(error):
+            if not isinstance(error, sqlite3.Error):
+                raise error
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+            if code & _ERROR not in _BROKEN:
                 raise error
             # Until the new file stands: who comes next finds it whole, and not just begun.
             with _MENDING:
@@ -141,10 +144,6 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
         opened.close()
         raise
     return opened
-
-
-def _is_broken(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & _ERROR in _BROKEN
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:

@@ -55,10 +55,6 @@ class Endpoint:
     answer: str
     source: str
 
-    def read_key(self) -> Key:
-        """Return the key in the environment; raise ValueError if missing or invalid."""
-        return key_from_environment(self.key, self.headers)
-
 
 def _filled(shape: Any, **values: str) -> Any:
     """Return a request template with its placeholders filled in.
@@ -74,11 +70,11 @@ def _filled(shape: Any, **values: str) -> Any:
 
 
 def _endpoint(headers: Any, body: Any, **named: str) -> Endpoint:
-    signed, asked = (
-        (lambda key: _filled(headers, key=key)),
-        (lambda model, text: _filled(body, model=model, text=text)),
+    return Endpoint(
+        headers=lambda key: _filled(headers, key=key),
+        body=lambda model, text: _filled(body, model=model, text=text),
+        **named,
     )
-    return Endpoint(headers=signed, body=asked, **named)
 
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
@@ -277,7 +273,7 @@ class ProviderCounter:
 
     def _key(self) -> Key:
         try:
-            return self.endpoint.read_key()
+            return key_from_environment(self.endpoint.key, self.endpoint.headers)
         except ValueError as error:
             message = str(error)
         raise self._error(message)

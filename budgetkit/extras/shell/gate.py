@@ -58,7 +58,7 @@ from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.billing.declarations import unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest
-from budgetkit.requests.reading.tools import Toolset, tool_name
+from budgetkit.requests.reading.tools import tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
@@ -292,9 +292,21 @@ def check(
     toolset = read_tools(tools)
     if tools is not None and not toolset.listed:
         raise ValueError("No tools. Pass tool schemas, or leave tools out.")
-    tools = _check_names(toolset)
+    for tool in toolset.listed:
+        is_builtin = isinstance(tool.get("type"), str) or any(
+            isinstance(value, Mapping) for value in tool.values()
+        )
+        if not tool_name(tool) and not is_builtin:
+            raise ValueError(f"No name in tool {brief(tool)}. Pass tool schemas with names.")
+    tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    prompt_sizes, schemas = _fixed_sizes(lines, texts, tools, count, framing)
+    # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
+    if unknown := [section for section in texts if section not in lines.sections]:
+        raise unknown_section(unknown, lines.sections)
+    messages = [{"role": "system", "content": text} for text in texts.values()]
+    prompt_sizes = dict(zip(texts, framing.messages(messages, count), strict=True))
+    section = (lines.roles or DEFAULT_ROLES).get("tools", "tools")
+    schemas = {section: framing.schemas(tools, count, messages[:1])} if tools else {}
     sent = {
         name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)
     }
@@ -406,20 +418,6 @@ def _check_messages(trace: Trace) -> None:
             )
 
 
-def _check_names(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
-    """Return the tools; raise ValueError for an unknown kind of tool.
-
-    A tool has a name or the fields of a provider's own.
-    """
-    for tool in toolset.listed:
-        is_builtin = isinstance(tool.get("type"), str) or any(
-            isinstance(value, Mapping) for value in tool.values()
-        )
-        if not tool_name(tool) and not is_builtin:
-            raise ValueError(f"No name in tool {brief(tool)}. Pass tool schemas with names.")
-    return toolset.listed
-
-
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
@@ -483,19 +481,6 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
     if budget.remainder is None:
         raise ValueError("This budget has no remainder. Leave the floor out.")
     return {**budget.floors, budget.remainder: floor}
-
-
-def _fixed_sizes(
-    budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count, framing: Framing
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the prompts and tool schemas of every request, by section."""
-    # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
-    if unknown := [section for section in prompts if section not in budget.sections]:
-        raise unknown_section(unknown, budget.sections)
-    messages = [{"role": "system", "content": text} for text in prompts.values()]
-    sizes = dict(zip(prompts, framing.messages(messages, count), strict=True))
-    section = (budget.roles or DEFAULT_ROLES).get("tools", "tools")
-    return sizes, {section: framing.schemas(tools, count, messages[:1])} if tools else {}
 
 
 def _demand_of(

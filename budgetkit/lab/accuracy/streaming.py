@@ -68,8 +68,6 @@ def completed_tasks(
         futures.extend(client.submit(function, task, pure=False) for task in islice(waiting, 1))
 
 
-__all__ = ["BLOCK", "compare_stream", "count_files"]
-
 #: Bytes of a file, or code points of documents, that are counted at a time.
 BLOCK = 4 << 20
 _WINDOW = 1 << 16  # bytes that are searched for a seam at once

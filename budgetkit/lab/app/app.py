@@ -174,10 +174,6 @@ class App:
         return f"App({card}, {self.card.config['trace']})"
 
 
-def _budget_explorer(shared: BudgetSettings, library: Library) -> BudgetExplorer:
-    return BudgetExplorer(model=shared.model, window=shared.window)
-
-
 def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExplorer:
     corpus = _texts(shared, library)
     return AccuracyExplorer(
@@ -238,7 +234,12 @@ def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) ->
 
 TABS = (
     Tab("Design", lambda shared, library: None, lambda settings, shared: settings, _same),
-    Tab("Turn by turn", _budget_explorer, lambda settings, shared: settings, _same),
+    Tab(
+        "Turn by turn",
+        lambda shared, library: BudgetExplorer(model=shared.model, window=shared.window),
+        lambda settings, shared: settings,
+        _same,
+    ),
     Tab(
         "Accuracy",
         _accuracy_explorer,

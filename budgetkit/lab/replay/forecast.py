@@ -250,7 +250,15 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     own = float(np.mean(sizes)) if len(sizes) else 0.0
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
-    within, between = _variances([np.log(other) for other in known])
+    # The mean variance within the others, and the variance between their means that this does not explain.
+    logs = [np.log(other) for other in known]
+    counts = np.array([len(other) for other in logs])
+    means = np.array([other.mean() for other in logs])
+    squares = sum(float(((other - other.mean()) ** 2).sum()) for other in logs)
+    within = squares / float((counts - 1).sum())
+    apart = float(counts @ (means - counts @ means / counts.sum()) ** 2)
+    apart -= (len(logs) - 1) * within
+    between = max(0.0, apart / float(counts.sum() - (counts**2).sum() / counts.sum()))
     unseen = within / (within + seen * between) if within else float(not between)
 
     # How the others went on, in the middle; and how far each lay from what the rest say of it.
@@ -278,17 +286,6 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     drawn = float(np.var(sizes)) / own**2 / to_come
     spread = float(np.sqrt(max(0.0, (farthest / _NORMAL) ** 2 - drawn)))
     return Pace(middle, spread, is_whole=True)
-
-
-def _variances(known: Sequence[Floats]) -> tuple[float, float]:
-    """Return the mean variance within groups, and the variance between their means that this does not explain."""
-    turns = np.array([len(other) for other in known])
-    means = np.array([other.mean() for other in known])
-    within = sum(float(((other - other.mean()) ** 2).sum()) for other in known) / float(
-        (turns - 1).sum()
-    )
-    apart = float(turns @ (means - turns @ means / turns.sum()) ** 2) - (len(known) - 1) * within
-    return within, max(0.0, apart / float(turns.sum() - (turns**2).sum() / turns.sum()))
 
 
 def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:

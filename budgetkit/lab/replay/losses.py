@@ -156,7 +156,18 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     at, needs, there = needed_there(outcome, pairs)
     needed = np.bincount(at, minlength=len(sents))
     present = np.bincount(at[there], minlength=len(sents))
-    possible = _possible(outcome, needs, at)
+    limits = outcome.columns[outcome.section]["limit"]
+    tokens = outcome.placed.tokens
+    possible = np.zeros(len(limits), "int64")  # needed pairs that fit into each request
+    for request in np.unique(at).tolist():
+        slots, wanted = np.unique(needs[at == request], return_counts=True)
+        size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
+        order = np.argsort(size / wanted, kind="stable")
+        room = float(max(0, limits[request]))
+        ends = np.cumsum(size[order])
+        part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
+        part[size[order] == 0] = 1
+        possible[request] = int((part * wanted[order]).sum() + 1e-9)
     return pd.DataFrame(
         {
             "request": np.arange(1, len(sents) + 1),
@@ -189,20 +200,3 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
         & ((shrunk == NEVER) | (shrunk > at))
     )
     return at, needs, there
-
-
-def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
-    """Return the number of needed pairs that fit into each request."""
-    limits = outcome.columns[outcome.section]["limit"]
-    tokens = outcome.placed.tokens
-    possible = np.zeros(len(limits), "int64")
-    for request in np.unique(at).tolist():
-        slots, pairs = np.unique(needs[at == request], return_counts=True)
-        size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
-        order = np.argsort(size / pairs, kind="stable")
-        room = float(max(0, limits[request]))
-        ends = np.cumsum(size[order])
-        part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
-        part[size[order] == 0] = 1
-        possible[request] = int((part * pairs[order]).sum() + 1e-9)
-    return possible

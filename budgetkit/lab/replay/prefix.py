@@ -299,8 +299,12 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
     limits = placed.edges.copy()
     for section, column in columns.items():
         if section != placed.section and column["cut"].any():
-            changed = _recut(column)
-            limits[1:][changed] = np.minimum(limits[1:], _first_of(placed, section))[changed]
+            cut = column["cut"] > 0
+            differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
+            changed = (cut[1:] | cut[:-1]) & differs
+            if section not in placed.firsts:
+                placed.firsts[section] = _starting(placed, section)
+            limits[1:][changed] = np.minimum(limits[1:], placed.firsts[section])[changed]
     return limits
 
 
@@ -387,20 +391,6 @@ def _enters_at_once(tally: Tally, section: str) -> Flags:
 
 def _in(items: Sequence[Item], section: str) -> Flags:
     return np.array([item.section == section for item in items], "bool")
-
-
-def _recut(column: Mapping[str, Ints]) -> Flags:
-    """Find the requests where the cut of a section changed."""
-    cut = column["cut"] > 0
-    differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
-    return np.asarray((cut[1:] | cut[:-1]) & differs)
-
-
-def _first_of(placed: PrefixLayout, section: str) -> Ints:
-    """Return the first message of a section in each later request."""
-    if section not in placed.firsts:
-        placed.firsts[section] = _starting(placed, section)
-    return placed.firsts[section]
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:

@@ -41,7 +41,7 @@ from budgetkit.requests.billing.estimates import (
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai import namespace
 from budgetkit.requests.reading.formats import without_empty
-from budgetkit.requests.reading.parts import as_json, as_list
+from budgetkit.requests.reading.parts import as_json, as_list, as_text, objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
@@ -450,6 +450,9 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
         # What was thought before a call is sent again.
         texts = message.texts
         thought = message.raw.get("reasoning_content") or message.raw.get("reasoning")
+        if not thought:
+            details = objects_in(message.raw.get("reasoning_details"))
+            thought = "".join(as_text(part.get("text")) for part in details)
         if message.tool_calls and index > last_question and isinstance(thought, str):
             texts = (*texts, thought)
         yield Charge("message", message.role, texts, fixed, message=index)

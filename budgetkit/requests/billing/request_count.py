@@ -367,7 +367,7 @@ def count_request(
 ) -> RequestCount:
     """Count the tokens that a provider bills for a request.
 
-    They cover messages, tools, answer schema, images and framing.
+    They cover messages, tools, answer schema (which Gemini does not bill), images and framing.
 
     Parameters
     ----------

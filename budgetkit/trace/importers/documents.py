@@ -7,7 +7,7 @@ source under ``native``. Content that could not be converted is named under ``wa
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -242,7 +242,12 @@ def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
     """Pair calls with results, put results behind their call, and add the warnings."""
-    messages = _after_calls(conversation["messages"], usage)
+    # Results that stand before their call move behind it, and usage with its message.
+    order = call_order([placed(message)[1] for message in conversation["messages"]])
+    places = {before: after for after, before in enumerate(order)}
+    for row in usage:
+        row["message_index"] = places.get(row["message_index"], row["message_index"])
+    messages = [conversation["messages"][place] for place in order]
     is_strict = conversation["format"] in _STRICT or pairing is not None
     notes = [*notes, *paired(messages, is_strict, pairing)]
     for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
@@ -256,15 +261,6 @@ def _finished(
         conversation.pop("usage", None)
     conversation["messages"] = messages
     return conversation | without_empty(usage=usage, warnings=list(dict.fromkeys(notes)))
-
-
-def _after_calls(messages: Sequence[Any], usage: list[Data]) -> list[Any]:
-    """Move results that stand before their call behind it, and usage with its message."""
-    order = call_order([placed(message)[1] for message in messages])
-    places = {before: after for after, before in enumerate(order)}
-    for row in usage:
-        row["message_index"] = places.get(row["message_index"], row["message_index"])
-    return [messages[place] for place in order]
 
 
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:

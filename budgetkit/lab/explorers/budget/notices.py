@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -138,20 +138,6 @@ def _fits(results: BudgetResults) -> str:
         return f"Everything fits, in {'all ' if len(results.demand) > 1 else ''}{many(len(results.demand), 'turn')}."
     turn, section = results.first_cut
     return f"Turn {results.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
-
-
-def name_list(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them.
-
-    Examples
-    --------
-    >>> name_list(["history"]), name_list(["system", "memory", "history"])
-    ('history', 'system, memory and history')
-    """
-    *others, last = names
-    if not others:
-        return last
-    return f"{', '.join(others)} and {last}"
 
 
 def source(stage: BudgetStage) -> str:

@@ -56,7 +56,9 @@ def set_number(
     value: float,
 ) -> ConversationSettings:
     """Set a number of a policy."""
-    return stage.settings.with_number(policy, number, number_of(policy, number, value))
+    parameters = stage.settings.parameters
+    numbers = {**parameters.get(policy, {}), number: number_of(policy, number, value)}
+    return replace(stage.settings, parameters={**parameters, policy: numbers})
 
 
 def set_floor(

@@ -96,11 +96,6 @@ class ConversationSettings:
             raise ValueError("No policy is chosen. Choose at least one.")
         return replace(self, chosen=chosen, main=self.main if self.main in chosen else chosen[0])
 
-    def with_number(self, policy: str, name: str, value: int) -> ConversationSettings:
-        """Return the settings with another number of a policy."""
-        numbers = {**self.parameters.get(policy, {}), name: value}
-        return replace(self, parameters={**self.parameters, policy: numbers})
-
     def as_at(self, start: ConversationSettings) -> ConversationSettings:
         """Return how it all began, of the conversation that is shown now."""
         present = self.budget_settings
