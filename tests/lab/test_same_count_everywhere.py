@@ -58,7 +58,7 @@ def words(sentence: str) -> set[str]:
     marks = {
         "exact": ("exactly with", ", the tokenizer of"),
         "reconstructed": ("reconstructed", "rebuilt"),
-        "estimate": ("estimate", "stands in"),
+        "estimate": ("estimate", "stands in", "in place of"),
     }
     return {basis for basis, texts in marks.items() if any(text in sentence for text in texts)}
 

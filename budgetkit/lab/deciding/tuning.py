@@ -400,7 +400,7 @@ def tune(
     no_more : collection of str
         Objectives, among those given, that the chosen setting must not make worse than the present one.
     **options
-        Further arguments of :func:`budgetkit.lab.replay.replay`: counter, framing, by, cache.
+        Further arguments of :func:`budgetkit.replay`: counter, framing, by, cache.
 
     Returns
     -------
