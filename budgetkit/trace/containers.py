@@ -62,6 +62,8 @@ _JSON_START = re.compile(
 )
 #: The number of the packing in a zip.
 _ZSTANDARD = 93
+#: Packings whose readers in a zip take gigabytes: what one block unpacks to, or the dictionary that the file names.
+_UNBOUNDED = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
 _PEEK = 4096
 _BLOCK = 1 << 16
 _DEEPEST = 3
@@ -135,11 +137,11 @@ class Opener:
         members = [member for member in archive.infolist() if not member.is_dir()]
         if len(members) > MOST_MEMBERS:
             raise self.outflow.exceeded(f"{MOST_MEMBERS:,} files")
-        # Its reader takes as much memory as the file names, up to 4 GB.
-        if any(member.compress_type == zipfile.ZIP_LZMA for member in members):
-            raise ValueError(
-                f"{name}: packed with LZMA, which is not supported. Pack it with deflate."
-            )
+        for member in members:
+            if packing := _UNBOUNDED.get(member.compress_type):
+                raise ValueError(
+                    f"{name}: packed with {packing}, which is not supported. Pack it with deflate."
+                )
         members = [m for m in members if not m.filename.startswith(("__MACOSX", "."))]
         names = {member.filename for member in members}
         if "xl/workbook.xml" in names:

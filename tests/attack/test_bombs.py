@@ -155,6 +155,16 @@ def lzma_zip(dictionary: int) -> bytes:
     return content[:place] + dictionary.to_bytes(4, "little") + content[place + 4 :]
 
 
+def bzip2_zip() -> bytes:
+    """A zip of some hundred bytes that its reader unpacks to 800 MB at once."""
+    file = io.BytesIO()
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_BZIP2)
+    with archive, archive.open("chat.json", "w", force_zip64=True) as member:
+        for _ in range(800):
+            member.write(bytes(1 << 20))
+    return file.getvalue()
+
+
 MANY = 5_000_000
 BOMBS: dict[str, Callable[[], bytes]] = {
     "lines.jsonl.gz": lambda: gzip.compress(LINE * 1_000_000),
@@ -204,6 +214,7 @@ OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
         "run_end_encoded",
     ),
     "dictionary.zip": (lambda: lzma_zip(0xFFFFFFFF), "packed with LZMA"),
+    "zeros.zip": (bzip2_zip, "packed with bzip2"),
 }
 
 
