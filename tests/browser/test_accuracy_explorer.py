@@ -18,8 +18,8 @@ from tests.browser.explored import expect_kpi, show
 NAME = "04-errors.ipynb"
 CHARTS = 7
 AS_AT_FIRST = (
-    "explorer.view.opened = []; explorer.set(corpus='my texts'); explorer.reset(); "
-    "explorer.set(kind=())"
+    "explorer.view.opened = []; explorer.set(corpus='mini-corpus and odd text'); "
+    "explorer.reset(); explorer.set(kind=())"
 )
 TOO_WIDE = """() => [...document.querySelectorAll(".bk-kpi b, .bk-explorer, .bk-card, .bk-plot")]
     .filter(node => node.scrollWidth > node.clientWidth + 1).length"""
