@@ -395,7 +395,7 @@ def _fields_without_role(raw: object) -> str:
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:
         return "its role is null"
-    return _field_names(raw)
+    return f"it has {_field_names(raw)}"
 
 
 def _field_names(fields: Mapping[str, Any]) -> str:

@@ -74,7 +74,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     units : int
         How many there are.
     risk : float
-        Chance that the next one misses it.
+        Accepted chance that the next conversation breaks the promise.
     kind : str
         Their noun, in the plural.
 
@@ -133,7 +133,7 @@ def allowed_misses(units: int, risk: float) -> int:
     units : int
         How many there are.
     risk : float
-        Chance that the next one misses it.
+        Accepted chance that the next conversation breaks the promise.
 
     Returns
     -------

@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the least bound exceeded by at most one in twenty of the next group."""
+    """Return the smallest bound that at most 5 % of the next group's errors exceed."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

@@ -110,7 +110,7 @@ def settled(written: str, text: str) -> int:
 
 @cache
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for runs that a pattern may look ahead through.
+    """Return patterns for the runs that an encoding's lookahead can cross.
 
     They are blanks, and capitals before small letters; both are matched backwards.
     """

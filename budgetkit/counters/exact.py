@@ -116,7 +116,7 @@ def seams_between(text: str, start: int, stop: int) -> list[int]:
 
 
 def split_at_seams(text: str) -> Iterator[str]:
-    """Cut a text at seams into parts of some ten thousand characters.
+    """Split a text where a token always ends, into parts of at most 65,600 characters.
 
     Examples
     --------

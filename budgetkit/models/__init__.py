@@ -544,7 +544,7 @@ def price_list() -> Any:
 
 
 def _did_you_mean(name: str) -> str:
-    """Ask whether the model with the nearest name is meant; empty if none is near."""
+    """Suggest the model with the nearest name, or return an empty string."""
     near = similar_models(name)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -121,8 +121,8 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
         why = "fit got no cut function"
         mend = "pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
-        why = "its group was dropped"
-        mend = "fix the section that dropped it"
+        why = "a message that must stay with it was dropped"
+        mend = "give that message's section more room"
     whole = ", dropped whole," if rule == "drop" else ""
     needed = " is required and" if allocation.required else ""
     name = one_line(allocation.section)

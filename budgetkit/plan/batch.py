@@ -351,9 +351,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep needs one or two lines with values, not {len(values)} with "
+            f"sweep takes one or two lines, each with at least one value, but got {len(values)} with "
             f"{[len(v) for v in values.values()]} values. "
-            "Pass them, for example sweep(budget, demand, output=range(0, 4_001, 500))."
+            "Pass, for example, sweep(budget, demand, output=range(0, 4_001, 500))."
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(

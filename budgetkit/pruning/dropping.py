@@ -368,7 +368,7 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    """Leave placeholders of tool results, the oldest first, until the size is reached."""
+    """Replace tool results with placeholders, oldest first, until the target size is reached."""
     intact = cut.intact
     if cut.calls_intact:
         # The results of one call are one unit: the results of the newest calls stay whole.

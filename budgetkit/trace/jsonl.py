@@ -277,7 +277,7 @@ _BLOCK = 1 << 16
 
 
 def marks(text: bytes) -> int:
-    """Count the marks in a text that part values.
+    """Count the characters that separate JSON values.
 
     Examples
     --------

@@ -149,7 +149,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
                 *ONE_ITEM,
                 ', "texts": {"items": [{"message": {}}], "cuts": []}',
             ),
-            "Message without a role: nothing. Choose one of",
+            "Message without a role: it has nothing. Choose one of",
         ),
     ],
 )

@@ -523,11 +523,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "message without role": (
         b'{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',
-        r"line 1, message 2: Message without a role: 'content', 'name'. Choose one of: system, dev",
+        r"line 1, message 2: Message without a role: it has 'content', 'name'. Choose one of: system, dev",
     ),
     "line without role": (
         b'{"role": "user"}\n{"content": "Hello"}\n',
-        r"bad.jsonl, line 2: Message without a role: 'content'. Choose one of: system",
+        r"bad.jsonl, line 2: Message without a role: it has 'content'. Choose one of: system",
     ),
     "role of null": (
         b'[{"role": null}, {"role": "user"}]\n',

@@ -335,7 +335,7 @@ def test_a_table_whose_columns_are_not_known_is_asked_about(make: Callable[..., 
     explorer._run_command("file", name="chat.csv", content=TABLE)
     asked = explorer.view.door["columns"]
     assert asked["names"] == ["case", "by_whom", "said_what"]
-    assert asked["text"] == "chat.csv is a table. Which column says"
+    assert asked["text"] == "chat.csv is a table. Choose its columns"
     assert explorer.settings == before
     chosen = {"role": "by_whom", "content": "by_whom", "conversation": ""}
     explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])

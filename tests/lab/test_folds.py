@@ -162,7 +162,10 @@ def test_a_dropped_message_is_asked_why() -> None:
     assert parts(explorer, "why", "list")[0]["items"] == list(
         explorer.plan.why(lost[-1]["asks"]).reasons
     )
-    assert any(each.get("note") == "in the text itself" for each in rows(explorer, "why"))
+    assert any(
+        each.get("note") == "Change the text itself; no setting does this."
+        for each in rows(explorer, "why")
+    )
 
 
 def test_an_offer_of_another_budget_is_not_taken() -> None:

@@ -297,7 +297,7 @@ def check(
             isinstance(value, Mapping) for value in tool.values()
         )
         if not tool_name(tool) and not is_builtin:
-            raise ValueError(f"No name in tool {brief(tool)}. Pass tool schemas with names.")
+            raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
     # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.

@@ -156,7 +156,7 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
     except ValueError as error:
         raise ValueError(f"Invalid tools in {where}: {error}") from None
     if not tools.listed or "a tool without a name" in tools.uncounted:
-        raise ValueError(f"No tool in {where}: {brief(data)}. Pass tool schemas with names.")
+        raise ValueError(f"No named tools in {where}: {brief(data)}. Give each tool schema a name.")
     return [dict(tool) for tool in tools.listed]
 
 

@@ -202,9 +202,9 @@ def _note(room: Room, counters: CounterPair) -> str:
         return f"Nothing is left for {room.name}, so there is nothing to fill. {compared}"
     size = f"the {room.budget:,} tokens of {room.name}"
     if counters.is_one_count and counters.best.exact:
-        return f"It is {counters.basis}: {size} are actual tokens."
+        return f"Counted with {counters.basis}: {size} are actual tokens."
     if counters.is_one_count:
-        note = f"It is {counters.basis}; no better count is known to compare it with."
+        note = f"Counted with {counters.basis}; no better count is known to compare it with."
     else:
         note = f"Actual tokens when {short_name(counters.cheap)} fills {size}, by {counters.basis}."
     return f"{note} Each thin line spans 9 of 10 texts."

@@ -287,7 +287,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return random or leave-one-out parts of the conversations."""
+    """Return all subsets of the conversations, or a random sample of them."""
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
         return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")

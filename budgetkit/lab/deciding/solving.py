@@ -66,7 +66,7 @@ class Solution:
     binds : str
         The obstacle, if no size was found.
     is_proved : bool
-        Where no size was found: whether there is none.
+        If no size was found, whether it is proved that none exists.
     conversations : int
         Number of conversations behind a promise about the next one; 0 without a promise.
 

@@ -35,7 +35,7 @@ WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",
     "short": "Drop a file, paste, or",
 }
-WANTED = {"role": "who speaks", "content": "what is said", "conversation": "which conversation"}
+WANTED = {"role": "Speaker", "content": "Message text", "conversation": "Conversation"}
 _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": ("case", "chat")}
 
 
@@ -107,7 +107,7 @@ def _columns(library: Library) -> Data:
         taken.add(guess)
         choices.append({"name": name, "label": label, "guess": guess})
     return {
-        "text": f"{undecided.name} is a table. Which column says",
+        "text": f"{undecided.name} is a table. Choose its columns",
         "names": [*undecided.columns],
         "choices": choices,
         "none": "none: all rows are one",

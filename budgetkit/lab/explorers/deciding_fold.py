@@ -323,7 +323,7 @@ def decide(
             "another objective or a smaller window, or unlock a line."
         )
     vary = {line: values[line] for line in values if line in moved}
-    progress_of = progress("Settings together", 0.4, 1.0)
+    progress_of = progress("All lines together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
     tuned = tune(
         case.traces,

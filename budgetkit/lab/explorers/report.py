@@ -258,7 +258,7 @@ def _around(
     # The set-up as a collapsible text.
     folded = NOTHING
     if setup:
-        summary = element("summary", "The set-up, to load again")
+        summary = element("summary", "Settings to reload")
         pre = element("pre", setup, tabindex="0")
         folded = element("details", summary, pre, class_="bk-card")
     script, style = parts()

@@ -265,7 +265,7 @@ def counted(many: int) -> Spec:
 
 
 def tick_format(reach: float) -> str:
-    """Return the format of an axis: thousands as k, and no thousandths as m.
+    """Return the tick format of an axis: k for thousands, never m for thousandths.
 
     >>> tick_format(12_000), tick_format(0.8)
     ('~s', ',.2~f')

@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's uncountable prompt; nothing for most.
+    """Return the name of a host's hidden prompt; empty if it has none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')

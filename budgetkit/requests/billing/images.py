@@ -75,7 +75,7 @@ def patch_tokens(
     width, height : int
         In pixels.
     cap : int or None
-        Most patches; a larger image is shrunk until it has no more. ``None`` never shrinks.
+        Maximum number of patches; a larger image is scaled down to it. ``None`` disables scaling.
     multiplier : float
         Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
     longest : int

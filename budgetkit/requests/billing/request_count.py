@@ -375,7 +375,7 @@ def count_request(
         The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
         Bedrock Converse.
     model : str or Model, optional
-        The model that answers; default: the one that the request names. Where neither names one, the shape's most
+        The model that answers; default: the one that the request names. If neither names one, the shape's most
         common is assumed, and ``counted_by`` says so.
     host : str, optional
         Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; default:

@@ -193,7 +193,7 @@ def _model(request: Raw) -> str | None:
 
 
 def copilot_sessions(document: Raw) -> list[Data]:
-    """Return a session of the Copilot CLI as messages in OpenAI's form.
+    """Convert a Copilot CLI session to messages in OpenAI's format.
 
     Examples
     --------

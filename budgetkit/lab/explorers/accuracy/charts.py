@@ -271,15 +271,13 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
             looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
-            looks = f"looks like {looks} tokens; in half the windows it is {half}"
-            sentence = f"The shared pool of {results.budget.name or 'the budget'} {looks}"
+            pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
+            sentence = f"The cheap count shows {looks} tokens in {pool_of}; the median is {half} actual tokens"
             history = table[table["line"] == results.budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:
                 stays = f" The {results.budget.remainder} budget is not touched."
-            return (
-                f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
-            )
+            return f"{sentence}, and {held_back} remain beside the buffer, which guards a full window.{stays}"
         case "lengths":
             size = results.errors["characters"]
             if size.nunique() < 2:
@@ -303,7 +301,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     base = "English" if (table["language"] == "en").any() else "the cheapest"
     size = first["characters_in_window"]
     sentence = f"{first['language']} fills {window:,} tokens with {size:,} characters"
-    share = f"{100 * first['of_base']:.0f} % of what {base} has"
+    share = f"{100 * first['of_base']:.0f} % as many as {base}"
     return f"{sentence}, {share}; counted with {truth(results)}."
 
 

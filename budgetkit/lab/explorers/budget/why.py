@@ -91,7 +91,7 @@ class WhyFold(Content):
         """Return a change to offer, after planning its settings again."""
         row = {"text": mend.sentence}
         if mend.budget is None:
-            return {**row, "note": "in the text itself"}
+            return {**row, "note": "Change the text itself; no setting does this."}
         for to in _ways(stage, mend):
             plan = planned(replace(stage, settings=to))
             if not _is_lost(plan, of):

@@ -124,7 +124,9 @@ def _evidence(results: ConversationResults) -> Kpi:
     guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
     label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
     if not needed:
-        return Kpi("evidence", label, "none found", f"{how} None was found.", short="none")
+        return Kpi(
+            "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
+        )
     tip = f"{how} {present:,} of {needed:,} were in the window when they were needed."
     return Kpi("evidence", label, f"{present / needed:.0%}", tip)
 

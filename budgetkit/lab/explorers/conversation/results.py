@@ -114,7 +114,7 @@ class ConversationResults:
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
-        """Turns at which drawn conversations pass each limit."""
+        """Turns at which the simulated continuations pass each limit."""
         return self.run.ahead(self.drawn[0], self.money, self.pace)
 
     @property
