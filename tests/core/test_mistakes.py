@@ -113,7 +113,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "message without a role": (
         lambda: bk.Message({"content": "Hello"}),
         ValueError,
-        "Message without a role: 'content'. "
+        "Message without a role: it has 'content'. "
         "Choose one of: system, developer, user, assistant, tool, function.",
     ),
     # a path that leads nowhere, a missing package
