@@ -93,9 +93,7 @@ def test_a_conversation_of_its_own_is_cut_or_not() -> None:
 )
 def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
     """Anything else says how to write it."""
-    with pytest.raises(
-        ValueError, match=r"Pass, for example, sweep\(budget, demand, output=range"
-    ):
+    with pytest.raises(ValueError, match=r"Pass, for example, sweep\(budget, demand, output=range"):
         bk.sweep(presets.chat(8_192), DEMAND, **lines)
 
 
