@@ -1,4 +1,4 @@
-"""Take the pictures of the explorers for README and the notebooks 04 and 06, in a real JupyterLab.
+"""Take the picture of the card for README and pictures of every explorer's states, in a real JupyterLab.
 
 python scripts/shoot_explorer.py docs/images [name ...]     the pictures of the documentation
 python scripts/shoot_explorer.py --page FOLDER [state ...]  every state at every width in both themes, as one page;
@@ -60,18 +60,9 @@ GONE = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.res
 # name: what is explored, theme, width and height of the page in pixels
 SHOTS = {
     "card-light": (CARD, "light", 1360, 1500),
-    "explorer-light": (CHAT, "light", 1360, 1500),
-    "explorer-dark": (CHAT, "dark", 1360, 1500),
-    "explorer-over": (OVER, "light", 1360, 1500),
-    "explorer-narrow": (CHAT, "light", 640, 2900),
-    "conversation-light": (REPLAYED, "light", 1360, 2600),
 }
 #: The last part that a picture shows, of a wide page.
-DOWN_TO = {
-    "card": ".bk-errors",
-    "explorer": ".bk-card[data-key=sections]",
-    "conversation": ".bk-tabbar",
-}
+DOWN_TO = {"card": ".bk-errors"}
 #: Every state that somebody meets: what is explored, by name.
 STATES = {
     "card": CARD,
