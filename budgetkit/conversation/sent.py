@@ -6,7 +6,7 @@ written as one. So a request is counted as a whole, by the rules of :func:`budge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -143,6 +143,14 @@ class TextSizes:
         self._sizes = {}
 
 
+def uncounted_notices(names: Iterable[str]) -> list[str]:
+    """Return a warning for each part of a request that only its provider can count."""
+    return [
+        f"only the provider can say what {name} costs; leave room for it"
+        for name in dict.fromkeys(names)
+    ]
+
+
 def is_sum(framing: Framing) -> bool:
     """Tell whether a chat of texts costs the sum of its messages."""
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
@@ -196,17 +204,13 @@ class SentRequest:
         names = [
             *self.billed.uncounted,
             *unruled_thinking(messages, form, self.framing.rules),
+            *unwritten_tools(self.billed.tools, lambda: self.framing.charges(self.billed)),
         ]
-        if self.billed.tools:
-            names += unwritten_tools(self.billed.tools, self.framing.charges(self.billed))
         images = [image for message in messages for image in message.images]
         if any(sized(image) is None for image in images):
             names.append("the true size of a picture")
         warnings = empty_notices(messages)
-        warnings += [
-            f"only the provider can say what {name} costs; leave room for it"
-            for name in dict.fromkeys(names)
-        ]
+        warnings += uncounted_notices(names)
         if form == "chat" and any(
             message.role in RESULT_ROLES and message.images for message in messages
         ):

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
-from budgetkit.conversation.sent import USER_FIRST, Removal, Request, SentRequest
+from budgetkit.conversation.sent import USER_FIRST, Removal, Request, uncounted_notices
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -30,6 +30,7 @@ from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
+from budgetkit.requests.billing.declarations import unwritten_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.request import ProviderRequest
@@ -272,12 +273,14 @@ class Trimmed(list[Data]):
         before: Sequence[Any],
         after: Sequence[Raw],
         notes: Sequence[str] = (),
+        unwritten: Callable[[], list[str]] = list,
     ) -> None:
         super().__init__(messages)
         # All that was said until now: a list goes on growing in its owner's hands.
         self._before = list(before) if isinstance(before, list) else before
         self._after = after  # what is sent of it, in OpenAI's chat format
         self._notes = tuple(notes)
+        self._unwritten = unwritten  # asked for by who reads the warnings
 
     @property
     def left(self) -> tuple[Removal, ...]:
@@ -303,7 +306,7 @@ class Trimmed(list[Data]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about changed, uncounted and unpaired messages."""
-        notes = [*self._notes]
+        notes = [*self._notes, *uncounted_notices(self._unwritten())]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
         newest_message = read_values([self._before])[-1:]
@@ -402,7 +405,8 @@ def trim(
     conversation: Any = messages
 
     # In the usual case the newest messages that fit are read off, without the engine.
-    is_countable = form in (None, "chat") and not read_tools(tools).uncounted
+    toolset = read_tools(tools)
+    is_countable = form in (None, "chat") and not toolset.uncounted
     if policy is None and most is not None and is_countable:
         suffix = None
         if isinstance(conversation, list | tuple):
@@ -415,10 +419,11 @@ def trim(
         if suffix is not None and suffix.fits:
             fitting = [json_value(as_chat(raw)) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
+            own_tools = ProviderRequest("chat", tools=toolset.functions)
+            charges = partial(framing.charges, own_tools)
+            unwritten = partial(unwritten_tools, toolset.functions, charges)
             notes = missing_answer_notices(planned)
-            if tools:
-                notes += SentRequest.of(fitting, "chat", framing, read_tools(tools)).warnings
-            return Trimmed(fitting, messages, fitting, notes)
+            return Trimmed(fitting, messages, fitting, notes, unwritten)
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 

@@ -324,7 +324,7 @@ def check(
     own_tools = ProviderRequest("chat", tools=toolset.functions)
     uncounted = [
         *toolset.uncounted,
-        *unwritten_tools(toolset.functions, framing.charges(own_tools) if tools else ()),
+        *unwritten_tools(toolset.functions, lambda: framing.charges(own_tools)),
     ]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):

@@ -14,8 +14,9 @@ json
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from budgetkit.counters import count_of
@@ -293,15 +294,15 @@ _CHOICES = frozenset({"anyOf", "any_of", "oneOf"})
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
-def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[str]:
-    """Name the tools whose schemas have a text that no charge counts.
+def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
+    """Name the tools whose schemas have a text that no charge counts; most schemas need no charges to tell.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
-    >>> unwritten_tools([tool], [Charge("tools", "", ("type look = () => any;",))])
+    >>> unwritten_tools([tool], lambda: [Charge("tools", "", ("type look = () => any;",))])
     ['a part of the schema of tool look']
     """
-    counted = "\n".join(text for charge in charges for text in charge.texts)
+    counted = cache(lambda: "\n".join(text for charge in charges() for text in charge.texts))
     names = []
     for tool in tools:
         parameters = inlined(parameters_of(tool))
@@ -312,7 +313,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[
         lines = (text.strip().partition("\n")[0].strip() for text in texts)
         has_references = '"$ref": "' in as_json(parameters)
         if has_references or any(
-            line not in counted and as_json(line)[1:-1] not in counted for line in lines
+            line not in counted() and as_json(line)[1:-1] not in counted() for line in lines
         ):
             names.append(f"a part of the schema of tool {tool_name(tool)}")
     return names

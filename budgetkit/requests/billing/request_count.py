@@ -431,7 +431,7 @@ def count_request(
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
     left += unruled_thinking(billed.messages, billed.shape, rules)
     left += filter(None, [hidden_prompt(host or resolved.host)])
-    left += unwritten_tools(billed.tools, charges)
+    left += unwritten_tools(billed.tools, lambda: charges)
     billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
     images = [image for message in billed.messages for image in message.images]
     unsized = [image for image in images if sized(image) is None]
