@@ -4,7 +4,8 @@
 
 Text and tables of at most 30 lines are stored and compared. Of a figure its SVG is stored, and of an explorer its HTML
 still, at most 40 kB each; the cell is tagged so that nbval runs it without comparing. A cell tagged "unstored", whose
-output differs from run to run, stores nothing. Running it again changes no byte.
+output differs from run to run, stores nothing. Running it again changes no byte. With notebook 00 the picture of its
+card in README and the documentation is taken anew, in a real JupyterLab.
 """
 
 from __future__ import annotations
@@ -74,5 +75,11 @@ def is_comparable(output: dict[str, Any]) -> bool:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        store(Path(name))
+    paths = [Path(name).resolve() for name in sys.argv[1:]]
+    for path in paths:
+        store(path)
+    checkout = Path(__file__).resolve().parents[1]
+    if checkout / "notebooks" / "00-start.ipynb" in paths:
+        from shoot_explorer import SHOTS, shoot
+
+        shoot(checkout / "docs" / "images", list(SHOTS))
