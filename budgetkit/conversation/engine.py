@@ -111,7 +111,17 @@ class Engine:
         left: list[Removal] = []
         for _ in range(_MOST_ROUNDS):
             plan = yield from self._cut(left)
-            entries = self._entries_in_order()
+            # Earlier turns and summaries, passages, this turn.
+            by_slot = tally.entries
+            if tally.summaries:
+                by_slot = by_slot | tally.summaries
+            slots = sorted(by_slot.keys() - tally.unsent)
+            entries = [by_slot[slot] for slot in slots]
+            if tally.passages:
+                turn_start = sum(slot < tally.start for slot in slots)
+                entries[turn_start:turn_start] = [
+                    _passage(item, tally.turn) for item in tally.passages
+                ]
             tokens = self._count(entries)
             if tokens - self.bare_demand == tally.surplus:
                 break
@@ -421,21 +431,6 @@ class Engine:
         if self.overrun == "warn":
             warn_caller(over)
         return over, *notices
-
-    def _entries_in_order(self) -> list[TallyEntry]:
-        """Return the entries to send: earlier turns and summaries, passages, this turn."""
-        tally = self.tally
-        entries = tally.entries
-        if tally.summaries:
-            entries = entries | tally.summaries
-        slots = sorted(entries.keys() - tally.unsent)
-        in_order = [entries[slot] for slot in slots]
-        if tally.passages:
-            turn_start = sum(slot < tally.start for slot in slots)
-            in_order[turn_start:turn_start] = [
-                _passage(item, tally.turn) for item in tally.passages
-            ]
-        return in_order
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:

@@ -18,7 +18,7 @@ Where slot 1 is gone at request 1, the two requests are equal up to slot 1: 3 to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -265,9 +265,17 @@ def place(
     # A result goes where its call does, also where its role belongs to another section.
     tally = _without(tally, unsent)
     past = _with_calls(tally.past, section)
-    present = _with_earlier_calls(
-        _with_calls(tally.present, section), past, section, {r.start for r in requests}
-    )
+    # A late result, which comes after the user spoke again, is pruned with its call.
+    present = _with_calls(tally.present, section)
+    begins = {r.start for r in requests}
+    called: dict[object, int] = {}
+    start = 0
+    for slot, item in enumerate(present):
+        if slot in begins:
+            start = slot
+        caller = called.setdefault(item.group, slot) if item.group is not None else slot
+        if caller < start and past[caller].section == section:
+            present[slot] = replace(item, section=section)
     tally = replace(tally, past=past, present=present)
     prunable = _in(tally.past, section)
     at_once = _enters_at_once(tally, section)
@@ -359,26 +367,6 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
                 item = replace(item, section=beside_call)
         placed_items.append(item)
     return placed_items
-
-
-def _with_earlier_calls(
-    items: Sequence[Item], past: Sequence[Item], section: str, starts: Collection[int]
-) -> list[Item]:
-    """Let late tool results be pruned with their calls.
-
-    These are calls of an earlier turn, before the user spoke again.
-    """
-    called: dict[object, int] = {}
-    start = 0
-    placed = []
-    for slot, item in enumerate(items):
-        if slot in starts:
-            start = slot
-        caller = called.setdefault(item.group, slot) if item.group is not None else slot
-        if caller < start and past[caller].section == section:
-            item = replace(item, section=section)
-        placed.append(item)
-    return placed
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:

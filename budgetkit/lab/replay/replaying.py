@@ -437,7 +437,15 @@ def _outcome(
     )
     granted = {s: c["granted"].copy() for s, c in columns.items()}
     if policy.floor.conflict == "shrink":
-        over = _shrink_others(sizes.budget, trace_demand, history, over, granted)
+        # The other sections shrink for the history's floor; only the tokens still missing are over.
+        for row in np.flatnonzero(over).tolist():
+            floor = int(history[row])
+            promised = with_promise(sizes.budget, section, floor)
+            demand = {name: int(column[row]) for name, column in trace_demand.sections.items()}
+            plan = allocate(promised, demand | {section: floor})
+            for grant in plan.grants:
+                granted[grant.section][row] = grant.granted
+            over[row] = max(0, -plan.free)
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
 
@@ -486,19 +494,3 @@ def _floor_notices(sizes: _Sizes, trace_demand: TraceDemand) -> tuple[str, ...]:
     )
     least = min(notices, default=None)
     return () if least is None else (least[1],)
-
-
-def _shrink_others(
-    budget: Budget, trace_demand: TraceDemand, history: Ints, over: Ints, granted: dict[str, Ints]
-) -> Ints:
-    """Shrink the other sections for the history's floor; return the missing tokens."""
-    missing = over.copy()
-    for row in np.flatnonzero(over).tolist():
-        floor = int(history[row])
-        promised = with_promise(budget, trace_demand.section, floor)
-        demand = {section: int(column[row]) for section, column in trace_demand.sections.items()}
-        plan = allocate(promised, demand | {trace_demand.section: floor})
-        for grant in plan.grants:
-            granted[grant.section][row] = grant.granted
-        missing[row] = max(0, -plan.free)
-    return missing

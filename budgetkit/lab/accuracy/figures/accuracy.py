@@ -313,7 +313,17 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
     """Return one label for each group of points, without overlaps."""
-    heaps = _heaps(x / (reach[1] - reach[0]), y / top)
+    # Points whose labels would lie over each other share one.
+    heaps: list[list[int]] = []
+    wide = reach[1] - reach[0]
+    for place in np.argsort(y, kind="stable").tolist():
+        for heap in heaps:
+            across = abs(x[heap[0]] - x[place]) / wide
+            if across < 0.1 and abs(y[heap[0]] - y[place]) / top < _LINE:
+                heap.append(place)
+                break
+        else:
+            heaps.append([place])
     middle = sum(reach) / 2
     notes = []
     for is_right in (False, True):
@@ -332,19 +342,6 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
             notes.append(_label(at, float(y[heap].mean()), left, height, text, is_right))
             height += half
     return notes
-
-
-def _heaps(x: Floats, y: Floats) -> list[list[int]]:
-    """Group points whose labels would lie over each other."""
-    heaps: list[list[int]] = []
-    for place in np.argsort(y, kind="stable").tolist():
-        for heap in heaps:
-            if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE:
-                heap.append(place)
-                break
-        else:
-            heaps.append([place])
-    return heaps
 
 
 def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
