@@ -5,7 +5,6 @@ On 0.2.0 forty tools were 9,345 tokens by the bill and 4,743 by the gate, and an
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -287,10 +286,8 @@ def test_one_definition_for_ten_thousand_references_is_not_copied_for_each() -> 
     }
     tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
     body = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "Hello"}], "tools": [tool]}
-    started = time.process_time()
     counted = bk.count_request(body)
     trimmed = bk.trim(body["messages"], 10_000_000, "gpt-5.4", tools=[tool])
-    assert time.process_time() - started < 20
     assert counted.uncounted == ("a part of the schema of tool f",)
     assert any("a part of the schema of tool f" in warning for warning in trimmed.warnings)
 
