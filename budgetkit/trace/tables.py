@@ -396,7 +396,8 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
     starts = (frame.start() for frame in _FRAME.finditer(content))
     sizes = (int.from_bytes(content[max(0, at - 8) : at], "little") for at in starts)
     outflow.check(size=sum(size for size in sizes if size < _LARGEST_BUFFER))
-    file = io.BytesIO(content)
+    # Read in this thread: with Python's own file Arrow starts another, and some processes end in it.
+    file = pa.BufferReader(content)
     if content.startswith(b"FEA1"):
         table = feather.read_table(file)
     else:
