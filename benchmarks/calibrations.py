@@ -74,6 +74,9 @@ GIVEN: dict[str, dict[str, int]] = {
     "claude-4": {"tools": 346, "forced": 313},
     "claude-4.5": {"tools": 346},
 }
+# Nine calls of claude-haiku-4-5 and claude-sonnet-4-6 in two projects cost 566 to 598 more than without; every Claude
+# that can cite (Anthropic, Citations, read 2026-11-27: not Claude 3) is taken to do so alike.
+CITATIONS = 590
 FORCED = 100  # more than without, where neither recordings nor documentation say
 NEWER = Estimate(
     "claude-5",
@@ -95,6 +98,24 @@ OPUS = replace(
     source="1.41 x o200k_base and the constants of data/frames.toml, from recorded calls of public projects",
 )
 OPUS_FRAME = {"request": 11, "turn": 3, "tools": 675, "forced": 804, "schema": 118, "thinking": 29}
+
+# Cohere's prompt that nobody sees stands in `tokens` of its usage, not in `billed_units`; read 2026-11-27.
+COHERE = Estimate(
+    "cohere",
+    "command-[ar]|cohere",
+    "o200k_base",
+    1.0,
+    {"request": 495, "turn": 4, "tools": 910, "forced": 927},
+    source="0xPlaygrounds/rig@b75850e89949, 28 recorded calls of command-a-03-2025",
+    date="2026-11-27",
+)
+COHERE_REASONING = replace(
+    COHERE,
+    family="cohere-reasoning",
+    pattern="command-a-reasoning",
+    constants={"request": 1388, "turn": 4, "tools": 17, "forced": 17},
+    source="0xPlaygrounds/rig@b75850e89949, 2 recorded calls of command-a-reasoning-08-2025",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +229,8 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
             constants |= {
                 name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]
             }
+            if group == "claude" and family != "claude-2" and not family.startswith("claude-3-"):
+                constants["citations"] = CITATIONS
             constants["forced"] = constants["forced"] or constants["tools"] + (
                 FORCED if group == "claude" else 0
             )
@@ -343,6 +366,7 @@ def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
         ("claude", replace(NEWER, constants=shared)),
         *((group, made[family]) for group, *_, family, _ in families()),
     ]
+    listed[-1:-1] = [("any other", COHERE_REASONING), ("any other", COHERE)]
     header = [
         "family",
         "pattern",
@@ -363,14 +387,14 @@ def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
         shown = "yes" if each.schema_shown else "no"
         table.append(
             [each.family, each.pattern, each.counter, each.slope, each.mark]
-            + [each.constants[name] for name in CONSTANTS]
+            + [each.constants.get(name, 0) for name in CONSTANTS]
             + [each.tool_form, shown, each.tool_times]
             + [f"{end:.3f}" for end in ranges[group, "text"]]
             + [
                 len(own),
                 len(projects),
                 each.source or "; ".join(projects) or "Anthropic's documentation",
-                READ,
+                each.date or READ,
             ]
         )
     return table

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +17,19 @@ from budgetkit.trace import readings, unpaired
 
 COUNTED = [100.0, 150.0, 260.0, 400.0, 420.0]
 BILLED = [235.0, 290.0, 441.0, 610.0, 655.0]
+
+DOCUMENT = {
+    "type": "document",
+    "source": {"type": "text", "media_type": "text/plain", "data": "Ruby is from 1993."},
+    "citations": {"enabled": True},
+}
+FOUND = {
+    "type": "search_result",
+    "source": "https://example.com/ruby",
+    "title": "Ruby",
+    "content": [{"type": "text", "text": "Ruby is from 1993."}],
+    "citations": {"enabled": True},
+}
 
 
 def test_the_interval_is_that_of_readings_estimated_without_themselves() -> None:
@@ -98,3 +114,34 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
         "counted": [11, 31],
         "billed": [110, 131],
     }
+
+
+@pytest.mark.parametrize(
+    ("content", "model", "extra"),
+    [
+        ([DOCUMENT], "claude-haiku-4-5", 590),
+        ([DOCUMENT, DOCUMENT], "claude-sonnet-4-6", 590),
+        ([{"type": "tool_result", "tool_use_id": "1", "content": [FOUND]}], "claude-opus-4-1", 590),
+        ([{**DOCUMENT, "citations": {"enabled": False}}], "claude-haiku-4-5", 0),
+        ([DOCUMENT], "claude-3-haiku-20240307", 0),
+    ],
+)
+def test_documents_that_claude_cites_bring_a_hidden_prompt(
+    content: list[Any], model: str, extra: int
+) -> None:
+    """Eight recorded calls were billed 566 to 598 tokens more than their text."""
+    cited = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    plain = json.loads(json.dumps(cited).replace('"enabled": true', '"enabled": false'))
+    counted = bk.count_request(cited)
+    assert counted.tokens - bk.count_request(plain).tokens == extra
+    assert not extra or counted.ledger[-1].part == "how to cite"
+
+
+def test_the_prompt_that_cohere_adds_is_counted_and_documents_beside_messages_named() -> None:
+    """`usage.tokens` of recorded calls holds it; `billed_units` does not."""
+    request = {"model": "command-a-03-2025", "messages": [{"role": "user", "content": "Hello"}]}
+    plain = bk.count_request(request)
+    assert plain.tokens == 496 and not plain.exact and not plain.uncounted
+    known = bk.count_request({**request, "documents": [{"data": {"text": "A flurbo is green."}}]})
+    assert known.uncounted == ("documents beside the messages",)
+    assert known.interval[1] is None

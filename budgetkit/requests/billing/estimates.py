@@ -8,6 +8,7 @@ what a request holds beyond its text. All were fitted to recorded calls of publi
   forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
 - A call costs its name, its arguments as JSON and a constant that covers its result's frame.
 - An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
+- Documents and search results that Claude is to cite bring a hidden prompt, once for a request.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from budgetkit.message import Data, Message, is_system
 from budgetkit.models.names import calibration_row
 from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.reading.parts import as_json
+from budgetkit.requests.reading.formats import format_table, value_at
+from budgetkit.requests.reading.forms import origin_of
+from budgetkit.requests.reading.parts import as_json, objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
@@ -44,10 +47,11 @@ CONSTANTS = (
     "call",
     "schema",
     "thinking",
+    "citations",
 )
 # The constants that are a text nobody sees, and what each is called in a ledger.
 _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
-_HIDDEN |= {"thinking": "thinking"}
+_HIDDEN |= {"thinking": "thinking", "citations": "how to cite"}
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
         "call": sum(len(message.tool_calls) for message in request.messages),
         "schema": int(request.schema is not None),
         "thinking": int(request.thinking),
+        "citations": int(any(map(_is_cited, request.messages))),
     }
 
 
@@ -184,6 +189,17 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
+
+
+def _is_cited(message: Message) -> bool:
+    """Tell whether a message holds a document or search result to be cited."""
+    origin = origin_of(message.raw)
+    native = message.raw.get("native", message.raw)
+    records = [native] if origin is None else origin["records"]
+    blocks = [block for record in records for block in objects_in(as_object(record).get("content"))]
+    inside = (value_at(block, "content|toolResult.content") for block in blocks)
+    blocks += [block for content in inside for block in objects_in(content)]
+    return any(value_at(block, format_table("paths")["cites"]) for block in blocks)
 
 
 def _turns(request: ProviderRequest) -> set[int]:

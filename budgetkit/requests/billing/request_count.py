@@ -378,8 +378,8 @@ def count_request(
         The model that answers; default: the one that the request names. If neither names one, the shape's most
         common is assumed, and ``counted_by`` says so.
     host : str, optional
-        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; default:
-        taken from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
+        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``; default: taken
+        from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------

@@ -122,8 +122,9 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     uncounted = [f"server state ({field})" for field in states if raw.get(field)]
     if "web_search_options" in raw:
         uncounted.append("built-in tool web_search")
-    if shape == "chat" and raw.get("prediction"):
-        uncounted.append("a prediction")
+    if shape == "chat":
+        names = {"prediction": "a prediction", "documents": "documents beside the messages"}
+        uncounted += [name for field, name in names.items() if raw.get(field)]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
     uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
     budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
