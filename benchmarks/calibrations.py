@@ -74,9 +74,11 @@ GIVEN: dict[str, dict[str, int]] = {
     "claude-4": {"tools": 346, "forced": 313},
     "claude-4.5": {"tools": 346},
 }
-# Nine calls of claude-haiku-4-5 and claude-sonnet-4-6 in two projects cost 566 to 598 more than without; every Claude
-# that can cite (Anthropic, Citations, read 2026-11-27: not Claude 3) is taken to do so alike.
-CITATIONS = 590
+# Claude's documents: two calls of claude-sonnet-4-6 cost 38 and 42 more than their text; with citations eight calls of
+# it and claude-haiku-4-5 in two projects 583 to 598, search results 566. Every Claude that can cite (Anthropic,
+# Citations, read 2026-11-27: not Claude 3) is taken to do so alike.
+DOCUMENT = 40
+CITATIONS = 550
 FORCED = 100  # more than without, where neither recordings nor documentation say
 NEWER = Estimate(
     "claude-5",
@@ -229,8 +231,9 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
             constants |= {
                 name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]
             }
-            if group == "claude" and family != "claude-2" and not family.startswith("claude-3-"):
-                constants["citations"] = CITATIONS
+            if group == "claude" and family != "claude-2":
+                constants["document"] = DOCUMENT
+                constants["citations"] = 0 if family.startswith("claude-3-") else CITATIONS
             constants["forced"] = constants["forced"] or constants["tools"] + (
                 FORCED if group == "claude" else 0
             )

@@ -119,9 +119,9 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
 @pytest.mark.parametrize(
     ("content", "model", "extra"),
     [
-        ([DOCUMENT], "claude-haiku-4-5", 590),
-        ([DOCUMENT, DOCUMENT], "claude-sonnet-4-6", 590),
-        ([{"type": "tool_result", "tool_use_id": "1", "content": [FOUND]}], "claude-opus-4-1", 590),
+        ([DOCUMENT], "claude-haiku-4-5", 550),
+        ([DOCUMENT, DOCUMENT], "claude-sonnet-4-6", 550),
+        ([{"type": "tool_result", "tool_use_id": "1", "content": [FOUND]}], "claude-opus-4-1", 550),
         ([{**DOCUMENT, "citations": {"enabled": False}}], "claude-haiku-4-5", 0),
         ([DOCUMENT], "claude-3-haiku-20240307", 0),
     ],
@@ -129,12 +129,24 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
 def test_documents_that_claude_cites_bring_a_hidden_prompt(
     content: list[Any], model: str, extra: int
 ) -> None:
-    """Eight recorded calls were billed 566 to 598 tokens more than their text."""
+    """Eight recorded calls were billed 566 to 598 tokens more than their text, 40 of them for each document."""
     cited = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
     plain = json.loads(json.dumps(cited).replace('"enabled": true', '"enabled": false'))
     counted = bk.count_request(cited)
     assert counted.tokens - bk.count_request(plain).tokens == extra
     assert not extra or counted.ledger[-1].part == "how to cite"
+
+
+def test_a_document_costs_claude_more_than_its_text() -> None:
+    """Two recorded calls were billed 38 and 42 tokens more."""
+    plain = {**DOCUMENT, "citations": None}
+    tokens = [
+        bk.count_request(
+            {"model": "claude-sonnet-4-6", "messages": [{"role": "user", "content": content}]}
+        ).tokens
+        for content in ([plain], [{"type": "text", "text": "Ruby is from 1993."}])
+    ]
+    assert tokens[0] - tokens[1] == 40
 
 
 def test_the_prompt_that_cohere_adds_is_counted_and_documents_beside_messages_named() -> None:

@@ -8,7 +8,7 @@ what a request holds beyond its text. All were fitted to recorded calls of publi
   forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
 - A call costs its name, its arguments as JSON and a constant that covers its result's frame.
 - An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
-- Documents and search results that Claude is to cite bring a hidden prompt, once for a request.
+- A document costs Claude a constant; documents and search results that it is to cite bring a hidden prompt, once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from budgetkit.message import Data, Message, is_system
+from budgetkit.message import Data, Message, Raw, is_system
 from budgetkit.models.names import calibration_row
 from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
@@ -47,11 +47,12 @@ CONSTANTS = (
     "call",
     "schema",
     "thinking",
+    "document",
     "citations",
 )
 # The constants that are a text nobody sees, and what each is called in a ledger.
 _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
-_HIDDEN |= {"thinking": "thinking", "citations": "how to cite"}
+_HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "how to cite"}
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
     """Count how often a request pays each constant."""
     forced = bool(request.forced or request.required)
     armed = bool(request.tools)
+    blocks = [block for message in request.messages for block in _blocks(message)]
     return {
         "request": 1,
         "turn": len(_turns(request)),
@@ -103,7 +105,8 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
         "call": sum(len(message.tool_calls) for message in request.messages),
         "schema": int(request.schema is not None),
         "thinking": int(request.thinking),
-        "citations": int(any(map(_is_cited, request.messages))),
+        "document": sum("document" in (block.get("type"), *block) for block in blocks),
+        "citations": int(any(value_at(block, format_table("paths")["cites"]) for block in blocks)),
     }
 
 
@@ -181,7 +184,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
         yield Charge("tools", "frame", fixed=frame)
     for name, label in _HIDDEN.items():
         if times[name]:
-            yield Charge("hidden prompt", label, fixed=cost[name])
+            yield Charge("hidden prompt", label, fixed=cost[name] * times[name])
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
@@ -191,15 +194,14 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
         yield Charge("answer schema", "", written, estimate.constants["schema"])
 
 
-def _is_cited(message: Message) -> bool:
-    """Tell whether a message holds a document or search result to be cited."""
+def _blocks(message: Message) -> list[Raw]:
+    """List the blocks of a message and of the tool results in it, as its provider writes them."""
     origin = origin_of(message.raw)
     native = message.raw.get("native", message.raw)
     records = [native] if origin is None else origin["records"]
     blocks = [block for record in records for block in objects_in(as_object(record).get("content"))]
     inside = (value_at(block, "content|toolResult.content") for block in blocks)
-    blocks += [block for content in inside for block in objects_in(content)]
-    return any(value_at(block, format_table("paths")["cites"]) for block in blocks)
+    return [*blocks, *(block for content in inside for block in objects_in(content))]
 
 
 def _turns(request: ProviderRequest) -> set[int]:
