@@ -338,6 +338,7 @@ def test_responses_never_merge_calls() -> None:
         ),
         ({"input": [{"type": "web_search_call", "id": "x"}]}, "item web_search_call"),
         ({"messages": [HELLO], "web_search_options": {}}, "built-in tool web_search"),
+        ({"messages": [HELLO], "model": "gpt-4o-search-preview"}, "built-in tool web_search"),
         (
             {
                 "messages": [
@@ -354,7 +355,7 @@ def test_responses_never_merge_calls() -> None:
     ],
 )
 def test_what_nobody_can_count_is_named(body: dict[str, Any], named: str) -> None:
-    counted = bk.count_request(body, model="gpt-4o")
+    counted = bk.count_request(body, model=body.get("model", "gpt-4o"))
     assert named in counted.uncounted
     assert not counted.exact
     assert counted.interval[1] is None, "nobody can say how much more"

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
-from budgetkit.files import read_table
+from budgetkit.files import read_table, read_toml
 from budgetkit.message import RESULT_ROLES, Message, Raw, misspelt_keys
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
+from budgetkit.models.names import bare
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
     count_charges,
@@ -431,6 +432,8 @@ def count_request(
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
     left += unruled_thinking(billed.messages, billed.shape, rules)
     left += filter(None, [hidden_prompt(host or resolved.host)])
+    if re.search(read_toml("framings.toml")["models"]["searching"], bare(resolved.name)):
+        left.append("built-in tool web_search")
     left += unwritten_tools(billed.tools, lambda: charges)
     billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
     images = [image for message in billed.messages for image in message.images]
