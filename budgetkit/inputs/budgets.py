@@ -208,7 +208,10 @@ def _policy(value: object) -> Policy | None:
 
 
 def _classes() -> dict[str, type[Policy]]:
-    """List the policy classes that a configuration may use."""
+    """List the policy classes that a configuration may use.
+
+    The base class and systems without rules are excluded.
+    """
     kinds = ((name, getattr(policies, name)) for name in policies.__all__)
     return {
         name: kind

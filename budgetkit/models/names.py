@@ -264,6 +264,8 @@ def dashed(name: str) -> str:
 def calibration_row(name: str) -> dict[str, str]:
     """Return the row of ``data/calibrations.csv`` for a model.
 
+    This is the first row whose pattern the name contains.
+
     Examples
     --------
     >>> calibration_row("us.anthropic.claude-sonnet-4-5")["family"], calibration_row("x")["family"]

@@ -171,6 +171,8 @@ class _TokensLeft:
 def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     """Return a section's share of the free tokens by weight.
 
+    The others, pairs of weight and demand, take no more than they demand.
+
     Examples
     --------
     Of 100 tokens by 1 to 1, where the other wants 10, and where it wants all of it.

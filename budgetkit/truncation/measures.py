@@ -119,7 +119,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, room: int) -> int:
-        """Estimate the length of both ends that has this many tokens."""
+        """Estimate the length of two equal ends that have this many tokens together."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
@@ -212,7 +212,10 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return a seam from `start` to `stop`, an early or a late one."""
+        """Return a seam from `start` to `stop`, an early or a late one.
+
+        The text's end counts as a seam.
+        """
         size = len(self.text)
         if start >= size:
             return size
