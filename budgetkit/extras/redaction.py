@@ -44,7 +44,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     Parameters
     ----------
     trace : Trace, str, Path, frame or messages
-        The conversation, in any form that :func:`budgetkit.load_trace` accepts.
+        The conversation to redact.
     counter : str, Model or callable
         The counter whose numbers stay the same: a function from text to tokens, or the name of a counter or model.
 
