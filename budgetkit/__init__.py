@@ -12,8 +12,8 @@ The laboratory
 Modules
     `presets`, `policies`, `figures`, `state`, `accuracy`, `corpora`, `cost`, `deciding`
 
-All else is reached through its module: `budgetkit.truncation.truncate`. Each name is imported when it is first used
-(PEP 562), from the module that the stub beside this file names.
+Everything else is reached through its module: `budgetkit.truncation.truncate`. Names are imported on first use (PEP
+562), from the modules listed in the stub next to this file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with open(f"{__file__}i", encoding="utf-8") as _stub:
 
 
 def _modules(lines: str) -> dict[str, str]:
-    """Read the module of each name from lines such as `from budgetkit.plan import fit as fit`."""
+    """Read the module of each name from stub lines such as `from budgetkit.plan import fit as fit`."""
     words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in words}
 
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names only, so that completion shows nothing else."""
+    """List the public names only, for completion."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""``python -m budgetkit``: the command line, where its script is not on the path."""
+"""``python -m budgetkit``: the command line, for when its script is not on the path."""
 
 from importlib import import_module
 

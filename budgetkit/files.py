@@ -1,9 +1,8 @@
-"""Read the files under ``data/``, for all other modules.
+"""Access to the shipped files under ``data/``, and safe writing of user files.
 
-In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
-``budgetkit/data``. No other module needs to know which, and nothing is read before it is asked for. ``data/README.md``
-describes each file and its source. Packages of an extra are imported here too, with an error that names the extra if it
-is missing. Files of a user's own are written whole or not at all.
+In a checkout or an editable install, ``data/`` is next to the package; in a wheel it is ``budgetkit/data``. Other
+modules need not know which, and files are read on first use. ``data/README.md`` describes each file and its source.
+Optional packages are also imported here, with an error that names the missing extra. User files are written atomically.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return a folder that is shipped: inside the package in a wheel, beside it in a checkout."""
+    """Return a shipped folder: inside the package in a wheel, next to it in a checkout."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name
@@ -83,14 +82,14 @@ def read_table(name: str) -> list[dict[str, str]]:
 
 @cache
 def read_toml(name: str) -> dict[str, Any]:
-    """Read one shipped TOML file, once."""
+    """Read one shipped TOML file and cache it."""
     import tomllib  # 5 ms that importing budgetkit need not pay
 
     return tomllib.loads(read_bytes(name).decode())
 
 
 def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
-    """Read one table of a TOML file; a row with ``like`` takes the fields it lacks from the row named there.
+    """Read one table of a TOML file; ``like`` names the row that supplies missing fields.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
 
 
 class Table(Mapping[str, Any]):
-    """A mapping that is read from a file when it is first used.
+    """A mapping that is loaded from a file on first use.
 
     Examples
     --------
@@ -176,9 +175,9 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside the old one and rename it, so that half of it is never read.
+    """Write a file atomically, by renaming a temporary file.
 
-    A device or a pipe is written to in place.
+    Devices and pipes are written in place.
     """
     named = Path(path).expanduser()
     if named.exists() and not (named.is_file() or named.is_dir()):

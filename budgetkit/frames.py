@@ -1,6 +1,6 @@
-"""pandas, imported when the first frame is built.
+"""Lazy import of pandas, on the first data frame.
 
-A list of sessions builds none, and pandas takes longer to import than most sessions take to read.
+Listing sessions needs no data frame, and importing pandas takes longer than reading most sessions.
 """
 
 from __future__ import annotations

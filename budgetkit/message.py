@@ -1,8 +1,7 @@
 """Message: one message in OpenAI's chat format, and its contents.
 
-A message keeps the dictionary it came from, so that fields this kit knows nothing about go back out as they
-came in. Everything else here is a view of that dictionary: the text in it, the tools it calls, the pictures it
-shows, the passages retrieved for it, and the parts that nobody can count from the outside.
+A message keeps the dictionary that it was made from, so unknown fields are preserved. All other attributes are views of
+that dictionary: its text, tool calls, images and retrieved passages, and the parts whose tokens cannot be counted.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The properties that decide an image's price."""
+    """The properties of an image that determine its tokens."""
 
     width: int | None = None
     height: int | None = None
@@ -79,7 +78,7 @@ class Passage:
 
     @classmethod
     def of(cls, value: object) -> Passage:
-        r"""Read a passage given as text or as a dictionary.
+        r"""Read a passage from a text or a dictionary.
 
         Examples
         --------
@@ -99,7 +98,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage as in a prompt: its title, if any, on its own line."""
+        """The passage as written in a prompt: its title, if any, on a line of its own."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -108,7 +107,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """Its relevance by the retriever, or None if unknown."""
+        """The retriever's relevance score, or None if unknown."""
         score = self.raw.get("score")
         if (
             not isinstance(score, int | float)
@@ -136,8 +135,8 @@ class Message:
     Raises
     ------
     ValueError
-        If it has no role, its content is neither text nor a list of parts nor null, a part is neither text nor an
-        object, or its tool calls are no list of objects.
+        If the role is missing, the content is not a text, a list of parts or null, a part is neither a text nor an
+        object, or the tool calls are not a list of objects.
 
     Examples
     --------
@@ -203,7 +202,7 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each part that has any, and of a refusal; empty for null content."""
+        """The texts of its parts and of a refusal; empty for null content."""
         content = self.raw.get("content")
         refusal = self.raw.get("refusal")
         refused = (refusal,) if isinstance(refusal, str) else ()
@@ -214,7 +213,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """All of the message's text, parts on lines of their own."""
+        """The whole text of the message, each part on a line of its own."""
         return "\n".join(self.texts)
 
     @property
@@ -227,7 +226,7 @@ class Message:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tools called, also in the older ``function_call`` form."""
+        """The tool calls, including the older ``function_call`` format."""
         if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
             return ()
         calls = [
@@ -247,7 +246,7 @@ class Message:
 
     @property
     def tool_call_id(self) -> str | None:
-        """The call that a tool's result answers."""
+        """The ID of the tool call that this result answers."""
         id = self.raw.get("tool_call_id")
         return id if isinstance(id, str) else None
 
@@ -265,12 +264,12 @@ class Message:
 
     @property
     def images(self) -> tuple[Image, ...]:
-        """The images shown in it."""
+        """The images in the message."""
         return tuple(_image(part) for part in self.parts if part.get("type") in _IMAGE_PARTS)
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """Kinds of part whose tokens are unknown, such as sound and files."""
+        """The kinds of parts that cannot be counted, such as audio and files."""
         parts = (
             str(part.get("type"))
             for part in self.parts
@@ -281,12 +280,12 @@ class Message:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it holds no text, no tool call and no picture."""
+        """True if the message has no text, tool call or image."""
         return not (self.text.strip() or self.tool_calls or self.images)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it lacks the content that it should have; a tool's result may be empty."""
+        """True if required content is missing; a tool result may be empty."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -295,22 +294,22 @@ class Message:
 
     @property
     def is_cuttable(self) -> bool:
-        """Whether a rule may cut it to any size: a tool's result in text alone, as a picture cannot be cut."""
+        """True if the message can be cut to any size: a tool result without images."""
         return self.role in RESULT_ROLES and not (self.images or self.uncounted)
 
     def with_text(self, text: str) -> Message:
-        """Return the message with other text.
+        """Return the message with its text replaced.
 
         Parameters
         ----------
         text : str
-            Takes the place of all text, a refusal's too; parts without text stay where they are. An origin is marked
+            Replaces all text, including a refusal; parts without text keep their place. The origin, if any, is marked
             as rewritten.
 
         Returns
         -------
         Message
-            A new message; every other field is kept.
+            A new message with all other fields unchanged.
 
         Examples
         --------
@@ -331,12 +330,12 @@ class Message:
 
 
 def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
-    """Find the misspelt keys of a message and its tool calls, whose values are not counted.
+    """Find misspelled keys, whose values are not counted, in a message and its tool calls.
 
     Yields
     ------
     tuple of str
-        The problem and the advice.
+        The problem and the fix.
 
     Examples
     --------
@@ -354,7 +353,7 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
-    """Return the notice on messages without content; none if all have some.
+    """Return a warning about messages without content, if any.
 
     Examples
     --------
@@ -371,7 +370,7 @@ def empty_notices(messages: Iterable[Message]) -> list[str]:
 
 
 def _image(part: Mapping[str, Any]) -> Image:
-    """Read size and detail from the part, or from the object that its ``image_url`` holds."""
+    """Read size and detail from the part or from its ``image_url`` object."""
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
@@ -383,7 +382,7 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return arguments as text; arguments that are stored parsed are written as JSON."""
+    """Return tool-call arguments as text; write parsed arguments as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
@@ -399,10 +398,10 @@ def _fields_without_role(raw: object) -> str:
 
 
 def _field_names(fields: Mapping[str, Any]) -> str:
-    """Name the fields that are there, for an error about a missing one."""
+    """List the existing fields, for an error about a missing one."""
     return quoted(fields) or "nothing"
 
 
 def is_system(message: Message) -> bool:
-    """Tell whether a message instructs the model; developer and system are billed alike."""
+    """Return True for system and developer messages, which are billed alike."""
     return message.role in SYSTEM_ROLES

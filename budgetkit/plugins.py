@@ -1,13 +1,13 @@
 """Plug-ins: counters, file formats and presets from other packages.
 
-They are found by entry points.
+Plug-ins are found through entry points.
 
-A package names what it adds in its ``pyproject.toml``, under one of three groups::
+A package lists its plug-ins in its ``pyproject.toml``, under one of three groups::
 
     [project.entry-points."budgetkit.counters"]
     my-tokenizer = "my_package:count"
 
-Only the names are read until one of them is used; then its module is imported.
+A plug-in's module is imported on first use; until then only its name is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def plugin_names(group: Group) -> tuple[str, ...]:
-    """Return the names of a group's plug-ins, without importing them.
+    """List a group's plug-ins without importing them.
 
     Examples
     --------
@@ -40,12 +40,12 @@ def plugin_names(group: Group) -> tuple[str, ...]:
 
 
 def load_plugin(group: Group, name: str) -> Callable[..., Any]:
-    """Import the plug-in of a name.
+    """Import a plug-in by name.
 
     Raises
     ------
     ValueError
-        If it cannot be imported, or is nothing that can be called.
+        If it cannot be imported or is not callable.
     """
     entry = plugin_entries(group)[name]
     try:

@@ -1,7 +1,7 @@
-"""Promises: the arithmetic from n conversations, sources or projects to the next one.
+"""Statistical promises about the next conversation, source or project, given n of them.
 
-Observed numbers hold for the observed data. A promise is about the next one, so its arithmetic has n + 1 in it: if the
-next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
+Observed numbers describe the observed data; a promise covers the next one. If the next number comes from the same
+distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
 
     next <= k-th smallest of n      with a chance of k / (n + 1), so that a risk needs  n + 1 >= 1 / risk:
                                     19 units for 5 %, 99 for 1 %
@@ -11,8 +11,8 @@ next number comes as the n before it came, each of the n + 1 gaps between them i
                                     in a part or not by a coin: 95 % on both sides need 6 units
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
-The unit is what comes as a whole: a conversation, not its messages; a source, not its texts. Where n cannot carry a
-promise, :func:`lacking` is the sentence that stands in place of the number.
+Units are independent of each other: conversations, not their messages; sources, not their texts. If n is too small for
+a promise, :func:`lacking` words a sentence to show instead of the number.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return how many units a promise of a risk needs.
+    """Return the number of units that a promise needs.
 
     Parameters
     ----------
     risk : float
-        Chance that the next one misses it, between 0 and 1.
+        Probability that the next unit misses the bound, between 0 and 1.
 
     Returns
     -------
     int
-        The fewest.
+        The smallest sufficient number of units.
 
     Raises
     ------
@@ -67,21 +67,21 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Name the units that a promise lacks.
+    """Explain that there are too few units for a promise.
 
     Parameters
     ----------
     units : int
-        How many there are.
+        Number of units.
     risk : float
-        Accepted chance that the next conversation breaks the promise.
+        Accepted probability that the next unit breaks the promise.
     kind : str
-        Their noun, in the plural.
+        Plural noun for the units, such as "conversations".
 
     Returns
     -------
     str
-        A sentence without its full stop; empty if there are enough.
+        A sentence without its full stop. Empty if there are enough units.
 
     Examples
     --------
@@ -98,21 +98,21 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
-    """Describe an interval: a promise about the next unit, or the range seen.
+    """Describe an interval: a promise about the next unit, or the observed range.
 
     Parameters
     ----------
     units : int
-        How many there are.
+        Number of units.
     risk : float
-        Chance that the next one lies beyond one of its ends.
+        Probability that the next unit lies beyond one end of the interval.
     kind : str
-        Their noun, in the plural.
+        Plural noun for the units, such as "conversations".
 
     Returns
     -------
     str
-        Words without a full stop.
+        A phrase without a full stop.
 
     Examples
     --------
@@ -131,14 +131,14 @@ def allowed_misses(units: int, risk: float) -> int:
     Parameters
     ----------
     units : int
-        How many there are.
+        Number of units.
     risk : float
-        Accepted chance that the next conversation breaks the promise.
+        Accepted probability that the next unit breaks the promise.
 
     Returns
     -------
     int
-        At most so many; -1 where they are too few for any bound.
+        Maximum number of misses; -1 if there are too few units for any bound.
 
     Examples
     --------
@@ -149,19 +149,19 @@ def allowed_misses(units: int, risk: float) -> int:
 
 
 def upper(numbers: Sequence[float], risk: float) -> float | None:
-    """Return the bound that the next number exceeds with at most this chance.
+    """Return an upper bound for the next number, at a given risk.
 
     Parameters
     ----------
     numbers : sequence of float
-        One for each unit.
+        One number per unit.
     risk : float
-        Chance that the next one lies above.
+        Probability that the next number exceeds the bound.
 
     Returns
     -------
     float or None
-        One of the numbers; None if they are too few.
+        One of the numbers; None if there are too few.
 
     Examples
     --------
@@ -175,19 +175,19 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
 
 
 def is_controlled(losses: Sequence[float], risk: float) -> bool:
-    """Tell whether the next loss is at most the risk on average.
+    """Return True if the expected next loss is at most the risk.
 
     Parameters
     ----------
     losses : sequence of float
-        One for each unit, between 0 and 1: which share of a conversation's answers is cut short, say.
+        One loss per unit, between 0 and 1, such as the share of a conversation's answers that are cut short.
     risk : float
-        The most that the next one may lose.
+        Maximum expected loss of the next unit.
 
     Returns
     -------
     bool
-        Whether the mean of the losses, with one whole loss added, is at most the risk.
+        True if the mean of the losses and one extra loss of 1 is at most the risk.
 
     Examples
     --------
@@ -199,19 +199,19 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return the bounds of a true ratio from the ratios of random parts.
+    """Return a confidence interval for a ratio, from ratios of random subsets.
 
     Parameters
     ----------
     ratios : sequence of float
-        One per random part, where a coin decides whether each unit is in it; or one for every part but the empty one.
+        One ratio per random subset of the units (each included with probability 1/2), or one per non-empty subset.
     risk : float
-        Chance that the true ratio lies outside.
+        Probability that the true ratio lies outside the interval.
 
     Returns
     -------
     tuple of float, or None
-        Two of the ratios; None if there are too few parts.
+        Lower and upper bound; None if there are too few subsets.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Amounts and lines, and the budget that holds them: whole numbers only, no text.
+"""Budgets, their lines and amounts: whole numbers only, no text.
 
-- `amounts.py` has `Share`, `allocation.py` the lines, `budget.py` the budget and the allocation order.
-- `validation.py` refuses lines that do not go together.
-- `errors.py` and `quoting.py` word errors and warnings for all packages, `html.py` writes HTML and SVG for them.
+- `amounts.py` has `Share`, `allocation.py` the lines, and `budget.py` the budget and the allocation order.
+- `validation.py` rejects contradictory lines.
+- `errors.py` and `quoting.py` word errors and warnings for all packages; `html.py` writes their HTML and SVG.
 """
 
 from budgetkit.budget.allocation import Allocation, Line, Reserve, check_choice

@@ -1,11 +1,11 @@
 """Reserves and allocations: the lines of a budget.
 
-Words that are easily confused:
+Terms that are easily confused:
 
-- a *cap* limits, a *floor* promises, a *weight* divides;
-- *importance* says which section keeps its tokens when there is too little room (the higher one), the order of the
-  allocations says where a section stands in the prompt, and a *required* section never shrinks to make room for others;
-- *overflow* says what happens to a section over its own cap, *when_full* what happens to it in a full window.
+- a *cap* limits, a *floor* guarantees, and a *weight* divides;
+- *importance* decides which section keeps its tokens in a full window (the higher one), the order of the allocations is
+  the order of the prompt, and a *required* section never shrinks to make room for others;
+- *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit into the window.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Reserve:
     name : str
         Name of the line, such as "output" or "safety".
     size : int or Share
-        How much is held back, in tokens or as a share of the window.
+        Size of the reserve, in tokens or as a share of the window.
     serves : str, optional
-        "output" marks the answer's reserve, which claims nothing where the window does not hold the answer
-        (`Budget.kind` "input" or "usable"). The name of a section holds the tokens for that section alone.
+        Use of the reserve. "output" marks the reserve for the answer, which claims nothing in a window without the
+        answer (`Budget.kind` "input" or "usable"). The name of a section reserves the tokens for that section alone.
 
     Examples
     --------
@@ -63,44 +63,45 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The limits of one section, and its behaviour when it asks for more.
+    """The limits of one section, and how it is cut when it exceeds them.
 
     Parameters
     ----------
     section : str
         Name of the section, such as "system" or "history".
     cap : int or Share, optional
-        The most it may take; 0 switches it off; without a cap it draws on the pool.
+        Maximum size, in tokens or as a share of the window. 0 switches the section off; without a cap it draws on the
+        shared pool.
     floor : int or Share, default 0
-        A guarantee: at least this much of its demand is kept free while earlier sections are asked. Whole items are
-        kept until their sum reaches the floor.
+        Guaranteed size: this much of its demand is kept free while earlier sections are allocated. Whole items are kept
+        until they reach the floor.
     weight : int, default 0
-        Above 0, it may take its part by weight among the weighted sections still waiting, none of them more than it
-        asks for; at 0, everything left. At most 65,536.
+        Weight among the sections still to be allocated, at most 65,536. A weighted section may take its proportional
+        part of the remaining tokens; at 0 it may take all of them.
     importance : int, default 5
-        Higher is asked earlier and so survives.
+        Sections of higher importance are allocated first and so keep their tokens.
     required : bool, default False
-        Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
-        whole, over its cap as well; of others the first item stays.
+        If true, the section is allocated first and never shrinks because the window is full. If it keeps whole items in
+        order, it is never cut, even above its cap; otherwise its first item is kept.
     overflow : {"truncate", "drop"}
-        Treatment of a section over its own cap: cut to it, or left out whole.
+        Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.
     when_full : {"truncate", "drop"}
-        Treatment of a section if the window is too small for it.
+        Treatment of a section that does not fit into the window.
     keep : {"first", "newest", "best"}
-        Which items stay: the most important ones, and among equals the first, the latest, or by score. Where items
-        compete (an order "... by item"), the section without a cap that is asked first decides for all of them, and the
-        default "first" is by score.
+        Items to keep: the most important ones, and among equals the first, the newest, or those with the best score. If
+        items compete for the pool (an order ending in "by item"), the first section without a cap in allocation order
+        decides for all sections, and the default "first" ranks by score.
     fill : {"prefix", "skip", "knapsack"}
-        Stop at the first item that does not fit, go on past it, or choose the best total score.
+        Filling rule: stop at the first item that does not fit, skip it, or maximise the total score.
     granularity : {"item", "line", "token"}
-        Whether the first item that does not fit is dropped whole or may be cut.
+        Treatment of the first item that does not fit: drop it, or cut it at a line or token.
     limit_items : int, optional
-        At most so many items, the best by `keep`.
+        Maximum number of items, chosen by `keep`.
 
     Raises
     ------
     ValueError
-        If a choice is unknown, or a required section is to be dropped.
+        If a choice is unknown, or a required section has the treatment "drop".
 
     Examples
     --------
@@ -151,12 +152,12 @@ class Allocation:
 
     @property
     def is_off(self) -> bool:
-        """Whether it is switched off, by a cap of 0 tokens."""
+        """True if the section is switched off by a cap of 0 tokens."""
         return self.cap == 0
 
     @property
     def stands_whole(self) -> bool:
-        """Whether the section always stays whole: required, in order and not cut inside."""
+        """True if the section is never cut: required, kept in order, with whole items."""
         in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
         return self.required and in_order
 
@@ -179,18 +180,18 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a budget as a slider sees it.
+    """One line of a budget, for a slider.
 
     Parameters
     ----------
     name : str
         Name of the reserve or section.
     kind : {"reserve", "allocation"}
-        Whether it is a reserve or a section.
+        Kind of the line: a reserve or a section.
     amount : int, Share or None
-        The requested size; None is a section without a cap.
+        The requested size; None for a section without a cap.
     tokens : int or None
-        The size in this window, in tokens.
+        Its size in this window, in tokens.
 
     Examples
     --------
@@ -212,9 +213,9 @@ def _check_name(name: object) -> None:
 
 
 def check_whole(what: str, name: str) -> None:
-    """Check that a name holds no half of a surrogate pair.
+    """Check that a name contains no lone surrogate.
 
-    A text that another language cut in two may end in one.
+    A text cut by a program that counts UTF-16 units may end in one.
 
     >>> check_whole("name of a line", "history")
     """
@@ -225,7 +226,7 @@ def check_whole(what: str, name: str) -> None:
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
-    """Return values unchanged as a tuple, if all are of one kind.
+    """Return the values as a tuple if all have the expected type.
 
     Examples
     --------
@@ -243,7 +244,7 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
 
 
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices.
+    """Reject a value that is not one of the choices.
 
     Examples
     --------
@@ -257,7 +258,7 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Return a changed line: one field, several fields, or the whole line replaced."""
+    """Return a line with one or more fields changed, or replaced entirely."""
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}

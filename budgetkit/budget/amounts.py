@@ -1,12 +1,12 @@
-"""Tokens as whole numbers, or as a clamped share of the window.
+"""Amounts: whole numbers of tokens, or clamped shares of the window.
 
-Only a share turns a ratio of the window into tokens, and only this module rounds::
+Ratios become tokens only through a share, and only this module rounds::
 
     Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
 
-Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With
-"largest_remainder" the parts that `sizes` gives add up to the token, unless a share is clamped by its `at_least` or
-`at_most`: the clamp is kept, and the sum may differ.
+Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With "largest_remainder",
+the parts returned by `sizes` add up exactly unless `at_least` or `at_most` clamps a share: limits take precedence over
+the sum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXPONENT = 400
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number as Python's, one of numpy's too; None for anything else, and for True in either.
+    """Convert a Python or numpy integer to int; return None for anything else, including booleans.
 
     >>> whole_number(3), whole_number(True), whole_number("3")
     (3, None, None)
@@ -45,7 +45,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Return a whole number of at least `least`; refuse any other.
+    """Return a whole number of at least `least`; reject any other value.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Share:
     Parameters
     ----------
     ratio : float, str or Decimal
-        Part of the window, from 0 to 1, taken as the exact decimal that it prints as.
+        Part of the window, from 0 to 1, read as the exact decimal that it prints as.
     at_least : int, default 0
         Smallest result, in tokens. It may exceed the window.
     at_most : int, optional
@@ -106,7 +106,7 @@ class Share:
 
     @property
     def smallest_window(self) -> int:
-        """Smallest window where the share is at least one token; 0 if every window or none qualifies."""
+        """Smallest window in which the share is at least one token; 0 if all windows or none qualify."""
         if self.at_least > 0 or self.at_most == 0 or not self._exact:
             return 0
         return ceil(1 / self._exact)
@@ -119,8 +119,8 @@ class Share:
         window : int
             Size of the context window, in tokens.
         rounding : {"floor", "nearest", "largest_remainder"}
-            How the exact product becomes a whole number; one share alone has no remainder to hand on, so
-            "largest_remainder" is "floor" here.
+            Rounding of the exact product. A single share has no remainder to distribute, so "largest_remainder" means
+            "floor" here.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class Share:
         return self.clamp(_rounded(self._exact * window, rounding))
 
     def clamp(self, tokens: int) -> int:
-        """Keep a number of tokens between the two limits.
+        """Clamp a number of tokens to the limits of the share.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Share:
         Returns
         -------
         int
-            At least ``at_least`` and at most ``at_most``.
+            The number, at least ``at_least`` and at most ``at_most``.
 
         Examples
         --------
@@ -164,7 +164,7 @@ class Share:
 
     @property
     def written_bounds(self) -> str:
-        """The bounds as Python arguments after the ratio; empty if there are none."""
+        """The limits as Python arguments after the ratio. Empty if there are none."""
         if self.at_most is not None:
             return f", {self.at_least}, {self.at_most}"
         if self.at_least:
@@ -176,7 +176,7 @@ Amount = int | Share
 
 
 def amount_of(what: str, value: Amount | float) -> Amount:
-    """Return a number of tokens or a share, which may be written as a number with a point from 0 to 1.
+    """Convert an amount to tokens or a share; a float from 0 to 1 is a share.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def amount_of(what: str, value: Amount | float) -> Amount:
 
 
 def tokens_of(amount: Amount, base: int) -> int:
-    """Return an amount in tokens; a share is taken of a base.
+    """Convert an amount to tokens, a share relative to a base.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def tokens_of(amount: Amount, base: int) -> int:
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
-    """Turn amounts into tokens, all at once.
+    """Convert several amounts to tokens, rounding them together.
 
     Examples
     --------
@@ -235,9 +235,9 @@ def _rounded(exact: Fraction, rounding: str) -> int:
 
 
 def exact_number(value: object) -> Fraction | None:
-    """Return a number as an exact fraction of its printed decimal, or None.
+    """Convert a number to the exact fraction of its printed decimal.
 
-    It is None for anything that is not a finite number of at most 400 digits.
+    None for anything but a finite number of at most 400 digits.
 
     >>> exact_number(0.29), exact_number("1e-99999999"), exact_number("many")
     (Fraction(29, 100), None, None)

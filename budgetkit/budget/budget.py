@@ -3,9 +3,9 @@
     usable      = window - reserves
     shared_pool = usable - caps
 
-Four systems make the same subtraction under different names: what remains for the history, for memory, or for all
-sections without a cap. A `Budget` holds its terms as numbers; it knows no text. A budget never changes:
-`Budget.assign` returns another one, and that is what moving a slider does.
+Four systems do the same subtraction under different names: the remainder is for the history, for memory, or for all
+sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the sliders call,
+returns a new one.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ T = TypeVar("T")
 class once(cached_property[T]):  # noqa: N801  # it is written as what it extends
     """A `functools.cached_property` without the lock of Python 3.11.
 
-    That lock takes most of its time.
+    The lock takes most of the time of a call.
 
-    Two threads may work a value out at once; so it is for what comes out the same.
+    Two threads may compute a value at the same time, so use it only for deterministic values.
 
     Examples
     --------
@@ -78,32 +78,33 @@ class Budget:
     allocations : sequence of Allocation
         The sections in the order of the prompt.
     kind : {"shared", "input", "usable"}
-        Content of the window: prompt and answer, the prompt alone, or a part that leaves room for the answer
-        already. In the last two the output reserve claims nothing.
+        Content of the window: prompt and answer, the prompt alone, or a part that already leaves room for the answer.
+        The output reserve claims nothing in the last two.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        The order after the required sections, and the limit of sections without a cap: `budgetkit.budget.allocation`.
+        Allocation order after the required sections, and the limit of sections without a cap; see
+        `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
-        Result of a claim beyond the window: an error, 0, or a negative number.
+        Result if the claims exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
-        Whether a section that no allocation names is an error or draws on the pool.
+        Treatment of a section without an allocation: an error, or a draw on the shared pool.
     rounding : {"floor", "nearest", "largest_remainder"}
-        How shares become tokens.
+        Rounding of shares to tokens.
     remainder : str, optional
-        The section whose limit is *the* answer: the history, memory or conversation budget.
+        The section whose limit the budget is computed for, such as history, memory or conversation.
     constrained_below : int, optional
-        The remainder counts as constrained below so many tokens.
+        Size below which the remainder counts as constrained, in tokens.
     roles : mapping of str to str
-        Which section each kind of message belongs to.
+        Section of each message role.
     name : str
-        Name of the preset it came from.
+        Name of its preset.
     max_output : int, optional
-        Longest answer of the model, in tokens; a reserve beyond it is warned of. Equal budgets may differ in it.
+        Longest answer of the model, in tokens; a larger reserve causes a warning. Ignored when budgets are compared.
 
     Raises
     ------
     ValueError
-        If two lines share a name, a floor exceeds its cap, or, with ``deficit="raise"``, the reserves leave
-        nothing, the caps do not fit, or a section's share of the window comes to 0 tokens.
+        If two lines share a name or a floor exceeds its cap; with ``deficit="raise"``, also if the reserves leave
+        nothing, the caps do not fit, or a share of a section comes to 0 tokens.
 
     Examples
     --------
@@ -147,18 +148,18 @@ class Budget:
 
     @once
     def sizes(self) -> dict[str, int]:
-        """Size of each reserve in tokens, by name, whether it claims room in the window or not."""
+        """Size of each reserve in tokens, by name, including reserves that claim nothing."""
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
     @once
     def _tokens(self) -> tuple[int, ...]:
-        """Reserves and caps in tokens, rounded together, so that shares of one window sum as they should."""
+        """Reserves and caps in tokens, rounded together so that shares of one window add up."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
     @once
     def caps(self) -> dict[str, int | None]:
-        """Cap of each section in tokens, by name; None for a section without one."""
+        """Cap of each section in tokens, by name; None without a cap."""
         tokens = iter(self._tokens[len(self.reserves) :])
         return {a.section: None if a.cap is None else next(tokens) for a in self.allocations}
 
@@ -174,7 +175,7 @@ class Budget:
 
     @once
     def held(self) -> dict[str, int]:
-        """Tokens that reserves keep for single sections, by section."""
+        """Tokens reserved for single sections, by section."""
         sizes: dict[str, int] = {}
         for reserve in (
             other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
@@ -219,20 +220,20 @@ class Budget:
 
     @property
     def pool(self) -> Pool:
-        """The rule for sections without a cap to draw on the shared pool.
+        """How sections without a cap draw on the shared pool.
 
-        They take all that is left, share the pool, or take up to the pool each.
+        They take everything left, share the pool, or take up to the pool each.
         """
         return ORDERS[self.order][1]
 
     @property
     def competes(self) -> bool:
-        """Whether the pool is shared item by item, not section by section."""
+        """True if items, not sections, compete for the pool."""
         return ORDERS[self.order][2]
 
     @once
     def asked(self) -> tuple[Allocation, ...]:
-        """Allocations in allocation order: required first."""
+        """Allocations in allocation order, required ones first."""
         by_pool = ORDERS[self.order][0]
         return tuple(
             sorted(
@@ -243,7 +244,7 @@ class Budget:
 
     @once
     def allocation_order(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
-        """Each allocation in the allocation order, with its cap, its floor, and the tokens held for it."""
+        """Allocations in allocation order, with their caps, floors and reserved tokens."""
         caps = self.caps
         floors = self.floors
         held_tokens = self.held
@@ -253,12 +254,12 @@ class Budget:
         )
 
     def cap(self, section: str) -> int:
-        """Return the most that a section may count on.
+        """Return the limit of a section, in tokens.
 
         Parameters
         ----------
         section : str
-            Name of a section; one that no allocation names draws on the pool.
+            Name of a section; without an allocation it draws on the shared pool.
 
         Returns
         -------
@@ -294,24 +295,23 @@ class Budget:
     def assign(
         self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None
     ) -> Budget:
-        """Return the budget with some of its lines changed.
+        """Return a copy of the budget with some lines changed.
 
         Parameters
         ----------
         **lines
-            ``window``, the name of a reserve (its size changes) or of a section (its cap changes), with the
-            new amount, which may be a part of the window from 0.0 to 1.0; a whole `Reserve` or `Allocation`; or a
-            mapping of the fields to change.
+            New values by name: ``window``, a reserve (its size) or a section (its cap). A value is an amount, which may
+            be a part of the window from 0.0 to 1.0; a `Reserve` or `Allocation`; or a mapping of fields to change.
 
         Returns
         -------
         Budget
-            A new budget; this one stays as it is.
+            A new budget.
 
         Raises
         ------
         LookupError
-            If there is no line of that name, or a mapping names no field of it.
+            If a line or a field is unknown.
 
         Examples
         --------

@@ -1,6 +1,6 @@
-"""The usual errors, each worded in one place: the problem, then its fix.
+"""Wording of the common errors: the problem, then the fix.
 
-A function returns the text alone, and its caller chooses the kind of error; `check_html` raises it.
+The functions return the text, and the caller chooses the exception; only `check_html` raises.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def wrong_kind(what: str, value: object, expected: str) -> str:
 
 
 def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return the error for a value that is not one of a few.
+    """Return the error for a value that is not one of the choices.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
 
 
 def out_of_range(what: str, value: object, limits: str) -> str:
-    """Return the error for a number outside its limits.
+    """Return the error for a number out of range.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def missing_file(path: object) -> str:
 
 
 def check_html(path: object) -> None:
-    """Refuse the path of a page that does not end in .html."""
+    """Reject a path that does not end in .html."""
     name = str(path)
     if not name.lower().endswith((".html", ".htm")):
         raise ValueError(f"Cannot save a page as {one_line(name)}. Use a name that ends in .html.")

@@ -1,9 +1,9 @@
-"""HTML and SVG, written here only: elements that show any text as it is written and never execute it.
+"""HTML and SVG elements, with all text escaped.
 
-All HTML is built with :func:`element` here, and nowhere else (``tests/core/test_outlet.py`` looks for others). A text
-inside an element, and any attribute, is escaped, without half characters and control characters, and with its dollar
-signs written as entities; :class:`Markup` is what was made here already and stays. Output for a notebook is also marked
-by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
+All HTML is built with :func:`element` (``tests/core/test_outlet.py`` checks that). It escapes texts and attributes,
+removes lone surrogates and control characters, and writes dollar signs as entities; a :class:`Markup` is inserted
+unchanged. :func:`notebook_div` also keeps MathJax away from notebook output, so that a section named ``$x$`` is shown
+as such.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def colour(name: str) -> str:
     Returns
     -------
     str
-        ``"#rrggbb"``; a name always has the same color.
+        ``"#rrggbb"``, always the same for a name.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def colour(name: str) -> str:
 
 
 def ink(background: str) -> str:
-    """Return black or white, whichever is read more easily on a colour.
+    """Return black or white, whichever is more legible on a colour.
 
     Examples
     --------
@@ -139,7 +139,7 @@ _CELL_STYLE: Final = (
 
 
 class Markup(str):
-    """HTML or SVG made here, which needs no escaping."""
+    """HTML or SVG that is already escaped."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ def safe(text: object) -> str:
 
 
 def markup_of(text: object) -> Markup:
-    r"""Return a text as HTML that shows it letter by letter.
+    r"""Escape a text for HTML.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def markup_of(text: object) -> Markup:
 
 
 def shortened_markup(text: object) -> Markup:
-    """Return a text as :func:`markup_of` does, without its end if it is long.
+    """Escape a text for HTML, shortened if it is long.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def shortened_markup(text: object) -> Markup:
 
 
 def short_text(text: object) -> str:
-    """Shorten a long text; it is not escaped yet."""
+    """Shorten a long text before it is escaped."""
     whole = str(text)
     if len(whole) <= _LONGEST:
         return whole
@@ -202,12 +202,13 @@ def element(name: str, /, *inside: object, **attributes: object) -> Markup:
     *inside : str or Markup
         Its content; texts are escaped.
     **attributes
-        By name, with "_" for "-" and at the end of a word of Python's, as in ``class_``; None leaves one out.
+        Attributes by name, with "_" for "-" and a trailing "_" for Python keywords, as in ``class_``. An attribute that
+        is None is omitted.
 
     Returns
     -------
     Markup
-        To be put into another.
+        The escaped element.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def element(name: str, /, *inside: object, **attributes: object) -> Markup:
 
 
 def xml_element(name: str, /, *inside: object, **attributes: object) -> Markup:
-    """Return an element of SVG, as :func:`element` does; one that holds nothing is closed at once.
+    """Return an SVG element, self-closing if it is empty; see :func:`element`.
 
     Examples
     --------
@@ -231,7 +232,7 @@ def xml_element(name: str, /, *inside: object, **attributes: object) -> Markup:
 
 
 def _opened(name: str, attributes: Mapping[str, object]) -> str:
-    """Return a tag's name and attributes; a quotation mark would end an attribute."""
+    """Return the opening tag's name and escaped attributes."""
     parts = [name]
     for key, value in attributes.items():
         if value is not None:
@@ -241,7 +242,7 @@ def _opened(name: str, attributes: Mapping[str, object]) -> str:
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Return pieces one after the other; texts among them are escaped.
+    """Join pieces, escaping the texts among them.
 
     Examples
     --------
@@ -252,9 +253,9 @@ def joined(parts: Iterable[object]) -> Markup:
 
 
 def notebook_div(*inside: object, **attributes: Any) -> str:
-    """Return a division for a notebook that MathJax leaves alone, as a plain ``str``.
+    """Return a div for a notebook that MathJax ignores, as a plain ``str``.
 
-    marimo takes a subclass of ``str`` for a mistake, and shows an error in place of the page.
+    marimo shows an error for a subclass of ``str``.
 
     Examples
     --------
@@ -271,7 +272,7 @@ def block(
     rows: Sequence[Sequence[object]],
     notes: Iterable[str],
 ) -> str:
-    """Return a title, a bar of its parts, a table whose first row is its heading, and sentences below.
+    """Return a title, a bar of parts, a table with a header row, and notes.
 
     Examples
     --------
@@ -289,7 +290,7 @@ def block(
 
 
 def html_table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
-    """Return a table whose first row is its heading; whole numbers stand to the right.
+    """Return a table with a header row; whole numbers are right-aligned.
 
     Examples
     --------
@@ -312,7 +313,7 @@ def _row(cells: Sequence[object], name: str) -> Markup:
 
 
 def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
-    """Draw the parts as a bar, each as wide as its share; nothing if none is above 0."""
+    """Draw the parts as a stacked bar. Empty if no part is above 0."""
     segments = [
         element(
             "div",

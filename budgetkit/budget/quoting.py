@@ -1,7 +1,7 @@
-"""Values from outside, quoted in error messages on one line at most.
+"""Quoting of user values in error messages, on one line at most.
 
-Such a value may be a million characters long, or a few hundred bytes that stand for gigabytes (in YAML, an alias
-repeats what it names). So it is not written out whole and cut afterwards: only what is shown is written.
+A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). So it is never
+written out in full and cut afterwards; only the visible part is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALIKE = 0.8  # how close two names are before one is taken for a misspelling of
 
 
 class _Short(Repr):
-    """Python's own short repr, of kinds of lists and mappings too, and of numbers too large to be written out."""
+    """Python's short repr, extended to other sequences and mappings and to very large numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class _Short(Repr):
 def brief(value: object) -> str:
     """Return a value as one short line for an error message.
 
-    A text stands in quotes.
+    Texts are quoted.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def brief(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text on one line and cut to that line, without quotes.
+    r"""Return a text cut to one line, without quotes.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def one_line(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters except line feeds, so that no text can command a terminal.
+    r"""Replace terminal control characters, except line feeds.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name closest to a misspelled one, or an empty text.
+    """Return the name closest to a misspelled one; empty if none is close.
 
     >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
     ('retrieval', '')
@@ -107,7 +107,7 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
 
 
 def many(number: int, what: str, plural: str = "") -> str:
-    """Return how many there are of something.
+    """Return a number with its noun.
 
     >>> many(1, "turn"), many(1_200, "turn"), many(2, "miss", "misses")
     ('1 turn', '1,200 turns', '2 misses')
@@ -122,9 +122,9 @@ _BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line outside this package that is being carried out.
+    """Warn at the calling line outside this package.
 
-    Python 3.12 has something like it as ``skip_file_prefixes``; this kit runs on 3.11, too.
+    Python 3.12 offers ``skip_file_prefixes`` for this; budgetkit also supports 3.11.
     """
     level = 2
     frame = sys._getframe(1)

@@ -1,9 +1,9 @@
-"""Whether the lines of a budget go together, and the errors that say why they do not.
+"""Consistency checks of a budget's lines, and their errors.
 
     floor <= cap        of each section
     reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
 
-A budget checks itself while it is made, so that there is none whose lines do not go together.
+A budget checks itself on creation, so an inconsistent budget cannot exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTPUT = "output"
 
 
 def check_lines(budget: Budget) -> None:
-    """Refuse lines that do not go together.
+    """Reject contradictory lines.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning about items made with another role table, or an empty text.
+    """Return a warning about items made with other roles; empty if there are none.
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
     "The items were made with other roles: 'user' goes to 'history', in this budget to 'conversation'"
@@ -146,7 +146,7 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
 
 
 def check_budget_names(name: str, remainder: str | None, roles: Mapping[str, str]) -> None:
-    """Refuse names that are no text, or no whole text."""
+    """Reject names that are not text or contain lone surrogates."""
     check_all("roles", [roles], Mapping)  # type: ignore[type-abstract]
     check_all("remainder", [] if remainder is None else [remainder], str)
     for what, texts in {"name": [name], "roles": [*roles.keys(), *roles.values()]}.items():

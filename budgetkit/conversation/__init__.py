@@ -1,10 +1,10 @@
-"""The conversation that runs: the messages of its next request, one-off trimming, a plan as messages.
+"""Running conversations, one-off trimming, and plans as messages.
 
 - `conversation.py` has `Conversation`, `trimming.py` has `trim`, `building.py` has `build`.
-- `reading.py` reads messages in any form and lists passages in one message; `newest.py` trims without the engine.
-- `engine.py` makes each next request, a `SentRequest` of `sent.py`, from the messages that `running_tally.py` counts.
-  A policy decides which messages leave; `pruning/dropping.py` drops them.
-- `assembly.py` writes a plan as messages; `saving.py` and `saved_settings.py` save a conversation.
+- `reading.py` reads messages in any format and joins passages in one message.
+- `engine.py` makes the next request, a `SentRequest` of `sent.py`, from the messages counted by `running_tally.py`. A
+  policy decides which messages to drop; `pruning/dropping.py` drops them.
+- `assembly.py` converts a plan to messages; `saving.py` and `saved_settings.py` save a conversation.
 """
 
 from budgetkit.conversation.building import Built, build, build_async

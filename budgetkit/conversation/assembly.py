@@ -1,4 +1,4 @@
-"""A plan as the messages to send, and as a text that a model may be shown about its own budget."""
+"""Conversion of a plan to messages, and to a text that tells the model its budget."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Wording:
     title : str
         The heading.
     near : str
-        The mark beside a section near its limit.
+        The mark for a section near its limit.
     thousands : str
-        The thousands separator: "," or nothing.
+        The thousands separator, "," or "".
 
     Examples
     --------
@@ -54,38 +54,37 @@ def messages(
     question_last: bool = False,
     as_one: AnyListings = None,
 ) -> list[Data]:
-    """Return the messages to send, in the order of the sections.
+    """Return the messages of a plan, in the order of the sections.
 
-    Messages stay in the order of the conversation: all messages of users, assistants and tools stand
-    together where the first of their sections stands, so that a tool's result never parts from its call; the last
-    message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
-    into the request beside them, see `tools`.
+    Messages keep the order of the conversation: all user, assistant and tool messages are together at the place of the
+    first of their sections, so that a tool result stays with its call. The last user message, with those that follow
+    it, is at the place of its own section. Tool schemas are not messages; see `tools`.
 
     Parameters
     ----------
     plan : Plan
-        As `budgetkit.fit` made it, of items whose payload is a Message, a mapping with a role, or a text.
+        A plan from `budgetkit.fit`, of items whose payload is a Message, a mapping with a role, or a text.
     context_role : str, default "system"
-        Role of texts and retrieved passages when sent; chat formats have no role of their own for them.
+        Role of texts and retrieved passages when sent, since chat formats have no role for them.
     question_last : bool, default False
-        Whether the last message of a user, with what follows it, stands at the end wherever its section does.
+        If true, the last user message, with those that follow it, is at the end regardless of its section.
     as_one : mapping or iterable of str, optional
-        Sections whose passages are written as one message, each with its `Listing` or a title, or their names alone.
-        A plan of `budgetkit.build` with the same `as_one` has counted them so; any other counts a message each.
+        Sections whose passages are joined in one message: names, or a mapping from names to a `Listing` or a title. A
+        plan from `budgetkit.build` with the same `as_one` counts them so; any other counts one message per passage.
 
     Returns
     -------
     list of dict
-        Messages in OpenAI's chat format; fields that the source had are kept, except the passages retrieved
-        for a message, which are items of their own.
+        Messages in OpenAI's chat format, with all fields of their source except the retrieved passages, which are items
+        of their own.
 
     Raises
     ------
     LookupError
-        If `as_one` names a section that the plan does not have.
+        If the plan lacks a section of `as_one`.
     ValueError
-        If an item has no payload, as in a plan that was saved without its texts, if the plan has no items, or if
-        `as_one` names a section that holds more than texts without a role.
+        If an item has no payload, as in a plan saved without texts; if the plan has no items; or if a section of
+        `as_one` has items other than texts without a role.
 
     Examples
     --------
@@ -128,17 +127,17 @@ def messages(
 
 
 def tools(plan: Plan) -> list[Data]:
-    """Return the tool schemas that the plan kept.
+    """Return the tool schemas kept in a plan.
 
     Parameters
     ----------
     plan : Plan
-        As `budgetkit.fit` made it of a trace's items.
+        A plan from `budgetkit.fit` of a trace's items.
 
     Returns
     -------
     list of dict
-        The schemas, for the request's ``tools``.
+        The schemas, for ``tools`` of a request.
 
     Examples
     --------
@@ -180,28 +179,27 @@ def describe(
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
 ) -> str:
-    """Describe the plan of a context to the model.
+    """Describe a plan to the model.
 
-    The first line sums up against the whole window; a section above 90 % of its cap, or of its limit where it
-    has none, is marked. The number of used tokens contains this text as a system message of its own, and is never
-    below the truth.
+    The first line is the total compared with the whole window; a section above 90 % of its cap, or of its limit if it
+    has no cap, is marked. The number of used tokens includes this text as a separate system message, and is never too
+    low.
 
     Parameters
     ----------
     plan : Plan
-        The granted tokens.
+        The plan to describe.
     counter : callable or str
-        Text to tokens, or the name of a counter.
+        Function from text to tokens, or the name of a counter.
     framing : Framing, optional
-        Framing of a message, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
-        joins a message which is sent anyway.
+        Framing of the message; default: OpenAI's. Use ``FRAMINGS["text"]`` for a text appended to another message.
     wording : Wording
-        How it is said: `BUDGETKIT`, or `PLAN_195` as the document says it, which some prompts refer to.
+        Wording of the text: `BUDGETKIT`, or `PLAN_195` as in its document, to which some prompts refer.
 
     Returns
     -------
     str
-        The text, or an empty one where the plan has no room left for the message.
+        The text. Empty if the plan has no room left for the message.
 
     Notes
     -----

@@ -1,7 +1,7 @@
-"""build(): the messages of a whole request, made in one call.
+"""build(): all messages of a request, in one call.
 
-Octopus' manager does this for every turn and anchor's pipeline for every query: size each part, prune the history to
-what the others leave, keep the best passages, cut what may be cut, and put all of it in order.
+Like Octopus' manager for every turn and anchor's pipeline for every query, it sizes each part, prunes the history to
+the tokens left by the others, keeps the best passages, cuts texts where allowed, and puts everything in order.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _INSTRUCT = ("system", "procedure")
 
 @dataclass(frozen=True)
 class Built:
-    """One request, ready to send.
+    """A request, ready to send.
 
     Parameters
     ----------
     messages : list of dict
-        In the order of the sections, in the format that they came in or OpenAI's chat format.
+        Messages in the order of the sections, in their original format or OpenAI's chat format.
     plan : Plan
         Grants, cuts and drops of each section, with reasons.
     system : str, list, dict or None
-        The system text, where the provider takes it beside the messages, as in :class:`budgetkit.conversation.Request`.
+        The system text, if the provider takes it separately; see :class:`budgetkit.conversation.Request`.
     warnings : tuple of str
-        Sentences on items left out although they fit, and on content that cannot be counted.
+        Warnings about omitted items that would fit, and about content that cannot be counted.
     """
 
     messages: list[dict[str, Any]]
@@ -97,7 +97,7 @@ def build(
     policy : Policy or str, optional
         The pruning policy of the history; default: the section's own `keep`.
     context_role : str, default "system"
-        Role of retrieved texts when sent, if the chat format has one of its own for them.
+        Role of retrieved texts when sent, for chat formats with a separate role.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
@@ -105,36 +105,35 @@ def build(
     window : int, optional
         A window in tokens that replaces the model's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for the messages sent; default: the format that they came in.
+        The provider's format of the sent messages; default: that of the input.
     start_on : {"user", "any"}, default "user"
-        The role that the conversation in the request begins with. Messages before the first user message that fits are
-        left out of the request and the plan; the warnings say so.
+        Role of the first message of the conversation in the request. With "user", messages before the first user
+        message that fits are omitted from the request and the plan, with a warning.
     as_one : mapping or iterable of str, optional
-        Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
-        :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
+        Sections whose passages are joined in one message, as in Octopus: names, or a mapping from names to a title or a
+        :class:`budgetkit.conversation.reading.Listing`. The plan counts the joint message.
     markers : Mapping
-        The marker where a text was cut, for sections kept as "newest", "best" and "first".
+        Markers for cut texts, for sections kept as "newest", "best" and "first".
     tell : bool, default False
-        Whether the last message tells the model how its window is used, see
+        If true, the last message tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
     **sections
-        By section: a text, a message, a passage (an object with text, content or page_content, a Document of
-        LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
-        the sections of system and procedure are system messages. The question is given by the name of its section, or
-        as ``question=``, ``query=``, ``user=`` or ``current=``; it is the user's, and comes last.
+        Content by section: a text, a message, a passage (an object with text, content or page_content, a LangChain
+        Document, an Item), a pair of one of these and its score, or a list of them; None for an empty section. Texts
+        for the roles system and procedure become system messages. Pass the question by the name of its section, or as
+        ``question=``, ``query=``, ``user=`` or ``current=``; it becomes the last user message.
 
     Returns
     -------
     Built
-        The messages and the plan. An item that is too large is cut inside if its section allows it.
+        The messages and the plan. An item that is too large is cut if its section allows it.
 
     Raises
     ------
     LookupError
         If the budget has no such section.
     ValueError
-        If a section is given anything but text, messages or passages, or the question is given twice or with a role
-        other than the user's.
+        If a section is not text, messages or passages, or the question is given twice or with a role other than "user".
 
     Examples
     --------
@@ -273,7 +272,7 @@ def _left_out(items: list[Item]) -> tuple[str, ...]:
 def _before_user(plan: Plan) -> set[int]:
     """Return the positions before the first user message that a plan keeps.
 
-    Nothing where the plan begins with it; what was dropped before it is among them, so that it takes no room again.
+    Empty if the plan starts with it. Messages dropped before it are included, so that they take no room again.
     """
     early: set[int] = set()
     begins_with_another = False
@@ -315,7 +314,7 @@ def _section_of(
 
 
 def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
-    """Return who says a bare text of a section."""
+    """Return the role of a plain text in a section."""
     if section in map(roles.get, _INSTRUCT):
         return "system"
     if section == question:
@@ -326,19 +325,19 @@ def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
 async def build_async(
     budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
 ) -> Built:
-    """Build a request and await its parts at the same time.
+    """Build a request, awaiting its parts concurrently.
 
     Parameters
     ----------
     budget, counter
-        As for `build`.
+        As in `build`.
     **options
-        As for `build`; a section may be an awaitable of what it is to hold.
+        As in `build`; a section may be an awaitable of its content.
 
     Returns
     -------
     Built
-        As `build` returns it.
+        As in `build`.
 
     Examples
     --------
@@ -392,7 +391,7 @@ def _items(
 def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]:
     """Convert a section's values to pieces.
 
-    Neighbours in a provider's format are read together, since one may be a part of another.
+    Adjacent values in a provider's format are read together, since they may be parts of one record.
     """
     for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
         if is_foreign:
@@ -423,7 +422,7 @@ def _groups(members: list[Message], section: str) -> list[Any]:
 
 
 def _primed(items: list[Item], priming: int) -> list[Item]:
-    """Return the items with the request's own tokens added to the last of them."""
+    """Add the request's own tokens to its last item."""
     return [
         *items[:-1],
         *(replace(item, tokens=item.tokens + priming) for item in items[-1:]),
@@ -433,7 +432,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 def _pruned(
     items: list[Item], room: int, policy: Policy, count: Count, framing: Framing
 ) -> list[Item]:
-    """Prune a history to the room that the other sections leave."""
+    """Prune a history to the tokens that the other sections leave."""
     if not items:
         return []
     section = items[0].section

@@ -1,21 +1,21 @@
-"""Conversation: a running conversation whose next request is always ready to send.
+"""Conversation: a running conversation that is kept within its budget.
 
-It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
-what a policy did to a recorded conversation it does to the same one while it runs.
+It uses the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), one request at a time, so a
+policy has the same effect on a running conversation as on its recording.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
                        Engine.next       the budget says what the history may hold, the policy cuts, the rest is planned
                     -> Request           messages, plan, and what left at this request
 
-A window of 20 tokens, one token a letter; the system message "sss" is always sent:
+An example with a window of 20 tokens and one token per letter; the system message "sss" is always sent:
 
     turn    said so far                        history may hold    request
     1       qqqqq                              12                  sss qqqqq                  8 tokens
     2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq left
     3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa left
 
-(with ``start_on="any"``; else "aaaaaaa" had left in turn 2 already, since a request begins with the user's message)
+(with ``start_on="any"``; otherwise "aaaaaaa" is already dropped in turn 2, since requests start with a user message)
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=froze
 
 
 class Conversation:
-    """Keep a running conversation within its budget; return the messages of its next request.
+    """A running conversation, kept within its budget.
 
     Parameters
     ----------
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        The pruning policy or its name; default: the oldest messages are dropped first. The rules of a product, such as
-        "codex", are for :func:`budgetkit.replay`.
+        The pruning policy or its name; default: drop the oldest messages first. The rules of a product, such as
+        "codex", are only for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
         Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
@@ -90,34 +90,32 @@ class Conversation:
     window : int, optional
         A window in tokens that replaces the model's.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`; they are counted and given back with
-        every request.
+        Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
+        request.
     summarise : callable, optional
-        Function from the list of messages that a summary replaces to its text; may be ``async``. Default: the policy's
-        own.
+        Function, optionally ``async``, from a list of messages to the text of their summary. Default: the policy's own.
     tell : bool, default False
-        Whether the last message of a request tells the model how its window is used, see
+        If true, the last message of a request tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
     shorten : bool, default True
-        Whether tool results too large for the window are cut inside.
+        If true, shorten tool results that are too large for the window.
     roles, framing, section
-        As for :func:`budgetkit.replay`.
+        As in :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
-        Action if nothing more may be dropped and the window is still overrun: a warning, an error, or the
-        request alone tells it. A budget whose deficit is "raise" raises in place of a warning.
+        Action if nothing more may be dropped and the window still overflows: warn, raise an error, or only record it in
+        the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
-        The forms of Anthropic, Converse and Gemini always begin with the user's, which their providers ask for.
+        Role of the first message after the system messages; a summary at that place gets this role. The formats of
+        Anthropic, Converse and Gemini always start with the user, as their providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for requests. Default: the format of the messages: OpenAI's chat format, or the format of
-        OpenAI Responses, Anthropic, Bedrock Converse or Gemini if all messages that are not plain have it. Set it if
-        the first request is made before the first answer.
+        The provider's format for requests. Default: that of the messages, which is OpenAI's chat format unless all
+        messages that are not plain have another. Set it if the first request is made before the first answer.
 
     Notes
     -----
-    Sent messages stay unchanged until the policy cuts, so that a prompt cache holds it. Removed messages are forgotten
-    and take no memory. Threads and tasks may share a conversation; requests wait for one another.
+    Sent messages stay unchanged until the policy cuts, so that a prompt cache can hold them. Removed messages are
+    discarded and take no memory. Threads and tasks may share a conversation; its requests wait for one another.
 
     Examples
     --------
@@ -207,7 +205,7 @@ class Conversation:
         Raises
         ------
         TypeError, ValueError
-            If one is not a message, or holds a value that no request or file accepts; then none is added.
+            If one is not a message, or contains a value that cannot be sent or saved. None is added then.
         """
         while True:
             before = self._pairing
@@ -222,7 +220,7 @@ class Conversation:
                     return
 
     def _check_roles(self, messages: Sequence[Message]) -> None:
-        """Refuse a role that the budget has no room for, before the conversation holds it."""
+        """Reject messages with a role that the budget has no section for."""
         if self.budget.undeclared != "error":
             return
         roles = self._engine.tally.rules.roles
@@ -240,18 +238,18 @@ class Conversation:
         Returns
         -------
         Request
-            Its messages, tool schemas, plan and tokens, and what left and why.
+            Messages, tool schemas, plan and tokens of the request, and the removed messages with reasons.
 
         Raises
         ------
         ValueError
-            If the window is overrun and the budget's deficit is "raise", or the policy's floor does not fit and its
-            conflict is "raise"; asked again, it tells the same.
+            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and its
+            conflict is "raise". A repeated call raises the same error.
         TypeError
-            If the summaries are written by an ``async`` function; await :meth:`arequest`.
+            If an ``async`` function writes the summaries; await :meth:`arequest` instead.
         RuntimeError
-            If a request of this conversation is under way in the same thread, or its summary's writer asks for one,
-            also by ``asyncio.to_thread``.
+            If a request of this conversation is in progress in the same thread, or the function that writes its summary
+            calls this method, even through ``asyncio.to_thread``.
         """
         return self._request(self._engine.in_form)
 
@@ -267,7 +265,7 @@ class Conversation:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Note that a request is under way, and for whom."""
+        """Mark a request as in progress, with its caller."""
         mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
         self._busy_thread = get_ident()
         try:
@@ -279,17 +277,17 @@ class Conversation:
                 self._before = None
 
     async def arequest(self) -> Request:
-        """Return the next request, summaries written by an ``async`` function.
+        """Return the next request, awaiting its summaries.
 
         Returns
         -------
         Request
-            As :meth:`request` gives it.
+            As in :meth:`request`.
 
         Raises
         ------
         RuntimeError
-            If it is awaited by the function that writes this conversation's summary.
+            If the function that writes this conversation's summary awaits it.
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -312,14 +310,14 @@ class Conversation:
     def to_json(self) -> str:
         """Save the conversation between two requests.
 
-        It never waits for a summary: while a request waits for one, the conversation before that request is saved, with
+        It never waits for a summary: while a request does, the conversation before that request is saved, with
         everything added since.
 
         Returns
         -------
         str
-            JSON with its budget, settings and messages, and which of them were dropped or shortened. Of a function
-            there is only its name; what writes summaries is passed again.
+            JSON with the budget, the settings and the remaining messages. Functions are saved by name only; pass a
+            function that writes summaries again on loading.
         """
         while True:
             with self._lock:
@@ -352,7 +350,7 @@ class Conversation:
         )
 
     def __repr__(self) -> str:
-        """Return model, messages and tokens in one line, without waiting for the lock."""
+        """Return the model, messages and tokens on one line, without locking."""
         tally = self._engine.tally
         lines = [*tally.entries.values()]
         waiting = len(self._inbox)
@@ -381,10 +379,10 @@ class Conversation:
         Parameters
         ----------
         text : str
-            As :meth:`to_json` made it.
+            JSON from :meth:`to_json`.
         policy, counter, **more
-            As for a new conversation; default: as saved. Only code has to be passed again: a function that counts,
-            ranks or writes summaries.
+            As for a new conversation; default: as saved. Functions that count, rank or write summaries must be passed
+            again.
 
         Returns
         -------
@@ -394,13 +392,13 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the text is not a saved conversation, code is missing, or the counter passed counts differently from the
-            saved one.
+            If the text is not a saved conversation, a function is missing, or the given counter counts differently from
+            the saved one.
 
         Warns
         -----
         UserWarning
-            If the policy, budget or way to make requests differs from the saved one; the one passed is used.
+            If a given policy, budget or other setting differs from the saved one; the given one is used.
 
         Examples
         --------

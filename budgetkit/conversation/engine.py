@@ -1,11 +1,11 @@
-"""Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when.
+"""Engine: the requests of a conversation, pruned, planned and written one by one.
 
-One request takes five steps: what every section asks for, the room that this leaves for the history, the policy's cuts
-in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit. Then the
-whole is counted as its provider bills it; where that is too large, the steps are taken again.
+:class:`Conversation` controls the access of threads and tasks. A request takes five steps: compute the demand of every
+section, compute the limit of the history, apply the policy's cuts, shorten new messages, and plan, cutting texts that
+do not fit. The whole request is then counted as its provider bills it; if it is too large, the steps are repeated.
 
-A window of 40 tokens, 10 of them reserved, one token a letter; the policy summarises, and a summary is "S". After
-"sss" (system), "qqqqq", "aaaaaaa", "rrrrrr", "bbbbbbbbb" (user and assistant by turns), a user asks "tttt":
+An example with a window of 40 tokens, 10 of them reserved, and one token per letter; the policy writes the summary "S".
+After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and assistant in turn), the user asks "tttt":
 
     demand          system 3, history 27, current 4             34, and the window has 30
     room            23 for the history: 30 less system and current
@@ -54,9 +54,9 @@ _MOST_DEAD_SLOTS = 256  # slots that what has left may take up
 
 @dataclass
 class Engine:
-    """A running conversation, which makes its next request.
+    """The state of a running conversation, which makes its next request.
 
-    Slots are places of messages in the conversation, see :mod:`budgetkit.conversation.running_tally`.
+    Slots are positions of messages in the conversation; see :mod:`budgetkit.conversation.running_tally`.
     """
 
     budget: Budget
@@ -91,18 +91,18 @@ class Engine:
     def first_speaker(self) -> StartOn:
         """The role that the request's first message must have.
 
-        It is the user where the provider's format demands it.
+        It is the user if the provider's format requires it.
         """
         return "user" if self.form_sent in USER_FIRST else self.start_on
 
     def next(self) -> RequestSteps:
-        """Return the next request, asking for texts of summaries on the way."""
+        """Yield each needed summary; return the next request."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
 
     def _steps(self) -> RequestSteps:
-        """Cut the conversation until the finished request, counted as a whole, fits."""
+        """Cut the conversation until the whole request fits."""
         tally = self.tally
         self.notes = missing_answer_notices(self.budget)
         self.texts = []
@@ -142,7 +142,7 @@ class Engine:
     def _cut(self, left: list[Removal]) -> Generator[list[Message], str, Plan]:
         """Prune the history, shorten large messages, and return the plan.
 
-        Each departure is added to `left`.
+        Each removal is added to `left`.
         """
         tally = self.tally
         history = tally.history
@@ -221,7 +221,7 @@ class Engine:
         return plan
 
     def _plan(self) -> Plan:
-        """Allocate the budget to all demands, with the history as it is now."""
+        """Allocate the budget to all demands, with the current history."""
         tally = self.tally
         section = tally.rules.section
         demand = tally.demand()
@@ -234,9 +234,9 @@ class Engine:
         return plan
 
     def _count(self, entries: list[TallyEntry]) -> int:
-        """Count the tokens of the request made of these messages.
+        """Count the tokens of a request with these messages.
 
-        For a chat of texts alone they are the sum of the sections' demands.
+        In a chat of plain texts, this is the sum of the sections' demands.
         """
         tally = self.tally
         framing = tally.rules.framing
@@ -272,7 +272,7 @@ class Engine:
         )
 
     def _summarise(self, steps: Steps) -> Generator[list[Message], str, None]:
-        """Insert each summary that the policy asks for."""
+        """Insert the summaries that the policy requests."""
         rules = self.tally.rules
         entries = self.tally.entries
         summaries = self.tally.summaries
@@ -303,7 +303,7 @@ class Engine:
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _apply_departures(self) -> Iterator[Removal]:
-        """Remove dropped messages from the tally, write placeholders, and return lost summaries."""
+        """Remove dropped messages, write placeholders, and return lost summaries."""
         tally = self.tally
         history = self.tally.history
         for slot in sorted({*history.changed}):
@@ -329,12 +329,12 @@ class Engine:
                 yield Removal(entry.message.raw, "dropped")
 
     def _summarised(self) -> set[int]:
-        """Return the slots that the summaries of this request replace."""
+        """Return the slots replaced by the summaries of this request."""
         standing = self.tally.history.summaries
         return {slot for place in standing for slot in self.replaced.get(place, ())}
 
     def _uncut(self, entering: list[int]) -> Iterator[str]:
-        """Warn of tool results that the policy cannot cut."""
+        """Warn about tool results that the policy cannot cut."""
         stages = self.policy.stages
         clears = any(isinstance(stage, DropToolResults) for stage in stages)
         for slot in entering:
@@ -348,7 +348,7 @@ class Engine:
                 )
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
-        """Keep of a section's passages those that so many tokens have room for."""
+        """Keep the passages of a section that fit into a number of tokens."""
         tally = self.tally
         passages = fewer_passages(tally, self.budget, grant.section, most)
         dropped = [item for item in tally.passages if item not in passages]
@@ -409,9 +409,9 @@ class Engine:
         )
 
     def _notices(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
-        """Return the warnings about sections and a request above their limits.
+        """Return warnings about sections and requests above their limits.
 
-        A request that is too large warns or raises, as `overrun` says.
+        A request that is too large causes a warning or an error, depending on `overrun`.
         """
         above = [
             f"Section {brief(g.section)} is sent whole with {g.demand:,} tokens, {g.cut:,} above its limit of "
@@ -434,7 +434,7 @@ class Engine:
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
-    """Return the budget with one section protected at the cost of the others."""
+    """Return the budget with one section protected at the expense of the others."""
     cap = budget.caps[section]
     return budget.assign(
         **{
@@ -448,15 +448,15 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
 
 
 def _passage(item: Item, turn: int) -> TallyEntry:
-    """Write a passage as a message; in another turn it is another one."""
+    """Write a passage as a message, distinct for each turn."""
     message = Message({"role": "system", "content": item.payload.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
 
 
 def _missing(plan: Plan) -> int:
-    """Return by how many tokens the request exceeds the window.
+    """Return the tokens by which a request exceeds the window.
 
-    Demands that were cut are sent whole all the same.
+    Sections are sent whole even if the plan cuts their demand.
     """
     return sum(grant.cut for grant in plan.grants) - plan.free

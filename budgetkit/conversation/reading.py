@@ -1,6 +1,6 @@
-"""Messages in any form, read into the chat format; the size of memory, and passages listed in one message.
+"""Reading of messages in any format, the memory budget, and passages joined in one message.
 
-A provider's message carries its origin (:mod:`budgetkit.requests.reading.forms`), so that it goes out as it came.
+A provider's message keeps its origin (:mod:`budgetkit.requests.reading.forms`), so that it is sent unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
 def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
-    """Read messages and lists of messages in any known form.
+    """Read messages and lists of messages in any known format.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[M
 def check_sendable(messages: Iterable[Message]) -> None:
     """Check that messages can be sent and saved as JSON.
 
-    NaN is refused as well.
+    NaN is rejected, too.
     """
     for message in messages:
         raw = message.raw
@@ -94,7 +94,7 @@ def check_sendable(messages: Iterable[Message]) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether a message is in OpenAI's own form."""
+    """Return True if a message is in OpenAI's own format."""
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
     content = value.get("content")
@@ -105,7 +105,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Tell whether a plain message is also an item of OpenAI Responses."""
+    """Return True if a plain message is also an item of OpenAI Responses."""
     is_spoken = isinstance(value, Mapping) and value.get("role") in (
         "user",
         "assistant",
@@ -120,7 +120,7 @@ def provider_form(value: Any) -> Form | None:
 
 
 def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
-    """List messages, each with its form: "plain", a provider's, or "other"."""
+    """List messages with their formats: "plain", a provider's, or "other"."""
     if isinstance(value, list | tuple):
         for entry in value:
             yield from _entries(entry)
@@ -141,7 +141,7 @@ def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _provider_records(value: Any) -> list[Any]:
-    """Return the messages in a provider's answer as plain data."""
+    """Return the messages in a provider's answer, as plain data."""
     is_message = isinstance(value, Mapping) or any(hasattr(value, name) for name in _OF_A_MESSAGE)
     if not is_message:
         return []
@@ -167,7 +167,7 @@ def _provider_records(value: Any) -> list[Any]:
 
 
 def _dumped(value: Any) -> Any:
-    """Ask an SDK's object for JSON, with bytes such as Gemini's signatures as text."""
+    """Convert an SDK's object to JSON data, with bytes as text."""
     write = getattr(value, "model_dump", None)
     if isinstance(value, Mapping | type) or not callable(write):
         return value
@@ -178,7 +178,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _record(value: Any) -> Data:
-    """Return a record as a request takes it."""
+    """Return a record in the form accepted by requests."""
     raw = dict(value.raw if isinstance(value, Message) else value)
     if raw.get("type") == "message" and "stop_reason" in raw:
         return {"role": raw["role"], "content": raw["content"]}
@@ -194,15 +194,15 @@ class MemoryTokens:
     model : str
         The model's name.
     context_window : int
-        Its window.
+        Context window of the model.
     messages_tokens, directive_tokens : int
         Tokens of the conversation and the directive.
     response_reserve, safety_buffer : int
-        Tokens reserved for the answer, and against a wrong count.
+        Tokens reserved for the answer, and for counting errors.
     memory_tokens : int
         Tokens left for memory, at least 0.
     is_constrained : bool
-        Whether that is below 1,000.
+        True if `memory_tokens` is below 1,000.
 
     Examples
     --------
@@ -223,21 +223,21 @@ class MemoryTokens:
 def memory_tokens(
     model: AnyModel, messages: Sequence[Any] = (), directive: str = ""
 ) -> MemoryTokens:
-    """Return the tokens of a model's window that are left for memory.
+    """Return the tokens left for memory in a model's window.
 
     Parameters
     ----------
     model : str or Model
-        An unknown name gets 8,192 tokens and cl100k_base, with a warning.
+        The model or its name; an unknown one gets 8,192 tokens and cl100k_base, with a warning.
     messages : sequence
         The conversation, in any format that :func:`budgetkit.load_trace` reads.
     directive : str
-        Text that is always sent whole.
+        Text that is always sent in full.
 
     Returns
     -------
     MemoryTokens
-        The model, its window, what messages and directive count, both reserves, and what is left for memory.
+        The window, the tokens of messages and directive, both reserves, and the tokens left for memory.
 
     Notes
     -----
@@ -272,21 +272,21 @@ Cut = Callable[[Item, int, Any], Item | None]
 
 @dataclass(frozen=True)
 class Listing:
-    r"""The format that joins a section's passages in one text.
+    r"""The format for joining a section's passages into one text.
 
     Parameters
     ----------
     title : str
         The first line; default: none.
     entry : str, default "{text}"
-        How each passage is written; "{number}" stands for its place, from 1.
+        Template for each passage; "{number}" is its position, from 1.
     between : str, default "\n\n"
         The separator between two entries, and between the title and the first.
 
     Raises
     ------
     ValueError
-        If an entry would not hold its text.
+        If the template lacks "{text}".
 
     Examples
     --------
@@ -321,7 +321,7 @@ AnyListings = Mapping[str, Listing | str] | Iterable[str] | None
 
 
 def listings_of(value: AnyListings) -> dict[str, Listing]:
-    """Return listings by section; a text is a title."""
+    """Return listings by section; convert a text to a title."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -358,18 +358,18 @@ def check_listings(
 
 @dataclass(frozen=True)
 class ListedSection:
-    """Price the passages of one section as the one message that they become.
+    """Counter of a section's passages as one joint message.
 
     Parameters
     ----------
     listing : Listing
-        How they are written.
+        Format of the message.
     count : callable
         Function from text to tokens.
     framing : Framing
         Tokens that the message costs beyond its text.
     more : int
-        Further tokens, such as the priming of a request that this message ends.
+        Additional tokens, such as the priming if this message ends a request.
     """
 
     listing: Listing
@@ -382,9 +382,9 @@ class ListedSection:
         return replace(item, tokens=self.count(item.payload.text))
 
     def surplus(self, items: Sequence[Item]) -> int:
-        """Return the tokens that one joint message costs beyond its texts.
+        """Return the tokens of the joint message beyond its texts.
 
-        They are below 0 where texts merge.
+        Negative if joined texts have fewer tokens.
         """
         whole = {
             **items[0].payload.raw,
@@ -410,10 +410,10 @@ def plan_with_listings(
 ) -> Plan:
     """Plan items whose sections may be sent as one message each.
 
-    The best passage that stays pays the surplus of its section. The passages that stay depend on the surplus, so the
-    plan is repeated until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the
-    second pays too. Payers only become more and a surplus only grows, so it comes to an end, and the plan never says
-    less than is sent.
+    The surplus of a section is added to its best kept passage. The kept passages depend on the surplus, so planning is
+    repeated until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the surplus
+    is also added to the second. Since surpluses and the passages with one only increase, this terminates, and the plan
+    never understates the request.
     """
     if not sections:
         return planned(items, cut)
@@ -463,7 +463,7 @@ def written_as_one(
 ) -> list[Data]:
     """Join the messages of each listed section into one.
 
-    It stands at the place of the first one.
+    It takes the place of the first one.
     """
     texts: dict[str, list[str]] = {}
     for section, message in messages:

@@ -4,11 +4,11 @@ Only new messages are counted.
 
     demand(section) = what earlier turns left there + what this turn puts there
 
-as in :class:`budgetkit.trace.Tally`, whose rules for sections, turns and priming these are. A tool call waits until
-all its results are there, a result until its call is; passages last for one turn.
+This follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for all its
+results, and a result for its call; passages last for one turn.
 
-A window of 20 tokens, one token a letter, after "sss" (system), "qqqqq" (user), "aaaaaaa" (assistant), "rrrrrr" (user),
-just before and after the second request:
+An example with a window of 20 tokens and one token per letter, after "sss" (system), "qqqqq" (user), "aaaaaaa"
+(assistant) and "rrrrrr" (user), just before and after the second request:
 
     slot                0    1        2          3
     entries             sss  qqqqq    aaaaaaa    rrrrrr
@@ -18,7 +18,7 @@ just before and after the second request:
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
 
-The pinned part of the history's section, which no policy may touch, is its demand less the messages entered.
+The pinned part of the history section, which policies cannot change, is its demand less the entered messages.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TallyEntry:
 
 @dataclass(frozen=True)
 class TallyRules:
-    """How messages are counted, placed and grouped."""
+    """The rules for counting, placing and grouping messages."""
 
     count: Count
     framing: Framing
@@ -94,7 +94,7 @@ class TallyRules:
     arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
 
     def least(self, entry: TallyEntry) -> int:
-        """Return the fewest tokens that a message can have: a tool result's text is cut, its pictures stay."""
+        """Return the minimum tokens of a message: tool results without text."""
         message = entry.message
         if message.role not in RESULT_ROLES:
             return entry.tokens
@@ -186,7 +186,7 @@ class RunningTally:
                 )
 
     def cuttable(self, history: History) -> int:
-        """Return the tokens that cutting every tool result of the history inside saves."""
+        """Return the tokens saved by shortening all tool results of the history."""
         return sum(
             entry.tokens - self.rules.least(entry)
             for slot, entry in self.entries.items()
@@ -207,9 +207,9 @@ class RunningTally:
         return demand
 
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
-        """Return a demand with the tokens that the messages cost together.
+        """Return a demand adjusted to the tokens of the whole request.
 
-        A cost is added to the history; a saving comes off the largest section.
+        Extra tokens are added to the history; a saving is subtracted from the largest section.
         """
         section = self.rules.section
         if self.surplus < 0:
@@ -234,7 +234,7 @@ class RunningTally:
         )
 
     def enter(self, slots: Sequence[int], tokens: int) -> None:
-        """Record that these messages entered the history with so many tokens."""
+        """Record the messages that entered the history, with their tokens."""
         entering = set(slots)
         self.not_entered = [slot for slot in self.not_entered if slot not in entering]
         self.entered += tokens
@@ -246,7 +246,7 @@ class RunningTally:
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
-        """Replace a message by a shorter text in all sums."""
+        """Replace a message with a shorter one in all sums."""
         entry = self.entries[slot]
         less = entry.tokens - tokens
         if slot in self.not_entered or entry.past != self.rules.section:
@@ -261,7 +261,7 @@ class RunningTally:
         self.restamp(slot, message, tokens)
 
     def restamp(self, slot: int, message: Message, tokens: int) -> None:
-        """Note that a message reads otherwise from now on."""
+        """Mark a message as changed."""
         entry = self.entries[slot]
         self.stamps += 1
         self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)
@@ -319,7 +319,7 @@ class RunningTally:
             self._enter_shown([slot])
 
     def note_form(self, message: Message) -> None:
-        """Remember the provider format of a message."""
+        """Record the provider format of a message."""
         raw = message.raw
         is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
         self.is_text = self.is_text and is_text
@@ -333,7 +333,7 @@ class RunningTally:
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:
-        """Note the calls of a message, and return the slot of the call that it answers."""
+        """Record the calls of a message; return the slot of the call it answers."""
         answered = answered_call(message)
         if message.tool_calls:
             self.calling_slots.update({call.id: slot for call in message.tool_calls})
@@ -390,7 +390,7 @@ class RunningTally:
         }
 
     def count_schemas(self, tools: Sequence[Raw] | None = None) -> None:
-        """Count the tool schemas, or others in their place."""
+        """Count the tool schemas, or others instead."""
         if tools is not None:
             self.tools = tools
         self.toolset = read_tools(self.tools)
@@ -398,7 +398,7 @@ class RunningTally:
 
 
 def _sent(message: Message) -> Message:
-    """Return a message in the form that a request takes."""
+    """Return a message as sent in a request."""
     is_of_chat = message.role in CHAT_ROLES or message.role in SYSTEM_ROLES
     if is_of_chat and "contexts" not in message.raw:
         return message
@@ -418,7 +418,7 @@ def placeholder(result: Message, limit: int, rules: TallyRules) -> Message:
 
 
 def capped(result: Message, limit: int, rules: TallyRules) -> Message:
-    """Return a tool result cut inside, of at most so many tokens."""
+    """Return a tool result shortened to a number of tokens."""
     return result.with_text(
         truncate(result.text, limit, _cost(result, limit, rules, "tool result"))
     )
@@ -427,7 +427,7 @@ def capped(result: Message, limit: int, rules: TallyRules) -> Message:
 def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
     """Return a function that counts the result with another text.
 
-    A limit that an empty result exceeds raises an error.
+    A limit below the size of an empty result raises an error.
     """
 
     def cost(text: str) -> int:
@@ -468,9 +468,9 @@ def shorten_results(
 
 
 def sent_at_least(tally: RunningTally, grant: Grant) -> int:
-    """Return the fewest tokens that a section can send.
+    """Return the minimum tokens of a section.
 
-    It can give up its passages and shorten its tool results.
+    Its passages can be dropped and its tool results shortened.
     """
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
@@ -482,7 +482,7 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
 def fewer_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Item]:
     """Return all passages, with one section's reduced to a token limit.
 
-    The section's allocation chooses which ones stay.
+    The section's allocation decides which ones to keep.
     """
     in_section = [item for item in tally.passages if item.section == section]
     room = max(0, most - tally.demand()[section] + sum(item.tokens for item in in_section))

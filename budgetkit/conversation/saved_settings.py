@@ -1,13 +1,13 @@
 """The settings of a conversation as plain data, and back.
 
-They are its policy, its counter and how its requests are made.
+These include its policy, its counter and the options of its requests.
 
     {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-5.4"}, "framing": {"name": "counter"},
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 
-Values are saved whole and restored. Code, such as a counting function, is saved by its name alone: pass it again when
-loading the conversation; the name tells whether it is the same.
+Values are saved completely. A function, such as a counter, is saved by name only: pass it again when loading the
+conversation; its name is compared with the saved one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TRIAL_CONTEXT = PruningContext(
 
 @dataclass(frozen=True)
 class SavedSettings:
-    """Each setting of a conversation as plain data; `keywords` makes arguments of them again."""
+    """The settings of a conversation as plain data."""
 
     policy: Data
     counter: Data
@@ -65,7 +65,7 @@ class SavedSettings:
     def keywords(self, overridden: Collection[str]) -> Data:
         """Return the saved arguments, except the overridden ones.
 
-        A model that is given decides on counter and framing, as it does for a new conversation.
+        A given model determines counter and framing, as for a new conversation.
         """
         names = [name for name in _READERS if name not in _decided(overridden)]
         for name in names:
@@ -78,7 +78,7 @@ class SavedSettings:
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
-        """Refuse settings that measure differently, and warn of other changes."""
+        """Reject settings that count differently; warn about other changes."""
         overridden = _decided(overridden)
         changes = list(self._changes(now))
         for name, before, after in changes:
@@ -103,7 +103,7 @@ class SavedSettings:
 
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
-    """List the settings that arguments decide; a model decides on counter and framing."""
+    """List the settings determined by arguments, including those of a model."""
     if "model" not in overridden:
         return overridden
     return {*overridden, "counter", "framing"}
@@ -123,7 +123,7 @@ def refusing() -> Iterator[None]:
 
 
 def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
-    """Warn of settings that differ from the saved ones."""
+    """Warn about settings that differ from the saved ones."""
     for name, before, after in changes:
         warn_caller(
             f"The {name} of the saved conversation changes from {before} to {after}. Leave {name}= out to keep it."
@@ -182,7 +182,7 @@ def plain_value(value: Any) -> Any:
 
 
 def read_value(data: Any) -> Any:
-    """Return the value that `plain_value` wrote.
+    """Restore a value written by `plain_value`.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def read_value(data: Any) -> Any:
 def code_name(value: Any) -> str:
     """Return the name of a function or object, without its line number.
 
-    The line moves when a program is edited.
+    The line number changes when a program is edited.
     """
     function = value.function if isinstance(value, FunctionCounter) else value
     return str(getattr(function, "__qualname__", type(function).__qualname__))
@@ -232,7 +232,7 @@ def _plain_counter(counter: Any) -> Data:
 
 
 def _opens_nothing(name: str) -> bool:
-    """Tell whether a counter's name opens no local file."""
+    """Return True if a counter's name does not open a local file."""
     return not (
         name.endswith(".json")
         or "tokenizer " in name
@@ -310,7 +310,7 @@ def _is_code(data: Any) -> bool:
 
 
 def _shown(data: Any) -> str:
-    """Write a setting as a reader would."""
+    """Return a setting as readable text."""
     if not isinstance(data, Mapping):
         return brief(data)
     if "class" not in data:

@@ -1,6 +1,6 @@
-"""A running conversation as plain data, and back.
+"""Saving and loading of running conversations as plain data.
 
-Only the messages still there are saved and renumbered, so that it stays small.
+Only the remaining messages are saved, renumbered, so that the file stays small.
 
     {"budgetkit": 1, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
      "requests": 3, "settings": {...},
@@ -10,8 +10,8 @@ Only the messages still there are saved and renumbered, so that it stays small.
          "lines":  [{"slot": 0, "message": {"role": "user", "content": "Hello world"}, "tokens": 9, "past": "history",
                      "present": "current", "stamp": 1, "sent": true}, ...], ...}}
 
-A slot is a message's place in the conversation; a line is a message that is or will be sent. Every field has its name.
-The settings stand in :mod:`budgetkit.conversation.saved_settings`.
+A slot is a message's position in the conversation; a line is a message that is or will be sent. For the settings see
+:mod:`budgetkit.conversation.saved_settings`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Text = Annotated[str, Field(strict=True)]
 
 @dataclass(frozen=True)
 class SavedSlot:
-    """A message's place in the conversation: its unit, size and state."""
+    """A message's position in the conversation, with its unit, size and state."""
 
     unit: Whole  # the first slot of those that leave together
     tokens: Whole  # of the message as it came
@@ -88,7 +88,7 @@ class SavedDemand:
 
 @dataclass(frozen=True)
 class SavedCall:
-    """A message with calls that have no result yet, by their ids."""
+    """A message with unanswered calls, by their ids."""
 
     slot: Whole
     calls: list[Text]
@@ -96,7 +96,7 @@ class SavedCall:
 
 @dataclass(frozen=True)
 class SavedAnswers:
-    """The results that wait until all calls of a message have theirs."""
+    """Results that wait for the other results of a message's calls."""
 
     slot: Whole
     results: list[Whole]
@@ -104,7 +104,7 @@ class SavedAnswers:
 
 @dataclass(frozen=True)
 class SavedPassage:
-    """A passage that was retrieved for this turn."""
+    """A passage retrieved for this turn."""
 
     section: Text
     tokens: Whole
@@ -114,7 +114,7 @@ class SavedPassage:
 
 @dataclass(frozen=True)
 class SavedState:
-    """All that a conversation remembers between two requests."""
+    """The state of a conversation between two requests."""
 
     slots: list[SavedSlot]
     gone: list[Whole]
@@ -147,7 +147,7 @@ _PLAIN = ("turn", "entered", "stamps", "surplus", "is_text")
 
 @dataclass(frozen=True)
 class SavedFile:
-    """The whole file, but for its budget, which :mod:`budgetkit.state` reads."""
+    """The whole file except its budget, which :mod:`budgetkit.state` reads."""
 
     settings: SavedSettings
     section: Text
@@ -223,9 +223,9 @@ def restored(text: str) -> SavedConversation:
 
 
 def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
-    """Refuse parts that name unknown messages.
+    """Reject parts that refer to unknown messages.
 
-    A request would fail on them, or hang.
+    A request with them would fail or hang.
     """
     history = tally.history
     entries = tally.entries
@@ -271,7 +271,7 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
 
 
 def _sections(tally: RunningTally) -> list[str]:
-    """List each section that the next requests may ask for."""
+    """List the sections that the next requests may use."""
     entries = [*tally.entries.values(), *tally.summaries.values()]
     of_entries = [section for entry in entries for section in (entry.past, entry.present)]
     turn = (past for past, _ in tally.this_turn.values())
@@ -343,7 +343,7 @@ def packed(tally: RunningTally) -> SavedState:
 
 
 def unpack(tally: RunningTally, state: SavedState) -> None:
-    """Fill a tally from the state that `packed` returned."""
+    """Fill a tally from a state returned by `packed`."""
     rows = state.slots
     names = ("unit", *_OF_SLOTS)
     slots = Slots(**{name: [getattr(row, name) for row in rows] for name in names})

@@ -1,7 +1,7 @@
-"""Request and SentRequest: a finished request, in the form of its provider and counted as that bills it.
+"""Request and SentRequest: a finished request in its provider's format, counted as billed.
 
-A message may cost more or less beside others than alone: a change of speaker, several calls at once, two messages
-written as one. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
+A message may cost more or fewer tokens among others than alone, because of changes of speaker, parallel calls or merged
+messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Removal:
     Parameters
     ----------
     message : Mapping
-        As it stood before.
+        The message before its removal or change.
     why : {"dropped", "summarised", "shrunk", "shortened", "unanswered"}
-        The policy dropped it, put it into a summary, or left a placeholder of a tool result; a text too large for the
-        window was cut inside; a tool call waits for its result (or a result for its call), and is sent when it has it.
+        The reason: the policy dropped it, summarised it, or replaced a tool result with a placeholder; a text too large
+        for the window was shortened; or a tool call waits for its result (or a result for its call) and is sent later.
 
     Examples
     --------
@@ -63,29 +63,29 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        In order, in the format that they came in or OpenAI's chat format. They are the conversation's own: copy one
-        before you change it.
+        Messages in order, in their original format or OpenAI's chat format. They belong to the conversation: copy a
+        message before you change it.
     tools : list of dict
         Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
     plan : Plan
-        Tokens of each section, against its limit.
+        The plan, with the tokens and limit of each section.
     tokens : int
-        Size of the whole request, as :func:`budgetkit.count_request` counts it: messages, schemas, the priming of the
-        answer and the budget's text.
+        Size of the whole request by :func:`budgetkit.count_request`: messages, schemas, priming and the text about the
+        budget.
     over : int
-        How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
+        Tokens beyond the window; 0 unless the budget or the policy allows an overflow.
     left : tuple of Removal
-        Messages dropped at this request, with reasons.
+        Messages dropped or shortened at this request, with reasons.
     summaries : tuple of str
-        The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
+        Summaries written for this request; one that is not sent is in `left`, with a warning.
     stable : int
-        Number of messages at the beginning that repeat the last request, so that a prompt cache holds them.
+        Number of leading messages unchanged from the last request, which a prompt cache may hold.
     warnings : tuple of str
-        Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
-        provider can count, such as a PDF or a picture by its address.
+        Warnings about content that does not fit, broken floors, lost summaries, and content that only the provider can
+        count, such as a PDF or an image by URL.
     system : str, list, dict or None
-        The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
-        ``systemInstruction`` of Gemini. None if it is among the messages, or if there is none.
+        The system text, if the provider takes it separately: ``system`` of Anthropic and Converse,
+        ``systemInstruction`` of Gemini. None if it is among the messages or empty.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Request:
 
 
 class TextSizes:
-    """Count texts, each once while it is in one request after the other.
+    """Counter that caches texts while consecutive requests contain them.
 
     Examples
     --------
@@ -138,13 +138,13 @@ class TextSizes:
         return [sizes[text] for text in texts]
 
     def end_request(self) -> None:
-        """Forget the texts that were not used for this request."""
+        """Discard the texts not used for this request."""
         self._last = self._sizes
         self._sizes = {}
 
 
 def uncounted_notices(names: Iterable[str]) -> list[str]:
-    """Return a warning for each part of a request that only its provider can count."""
+    """Return warnings about parts that only the provider can count."""
     return [
         f"only the provider can say what {name} costs; leave room for it"
         for name in dict.fromkeys(names)
@@ -152,13 +152,13 @@ def uncounted_notices(names: Iterable[str]) -> list[str]:
 
 
 def is_sum(framing: Framing) -> bool:
-    """Tell whether a chat of texts costs the sum of its messages."""
+    """Return True if a chat of texts costs the sum of its messages."""
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
 
 
 @dataclass(frozen=True)
 class SentRequest:
-    """A finished request, as its provider reads and bills it."""
+    """A finished request, as the provider reads and bills it."""
 
     written: ProviderMessages
     billed: ProviderRequest
@@ -173,7 +173,7 @@ class SentRequest:
         tools: Toolset,
         most_head: int | None = None,
     ) -> SentRequest:
-        """Write chat messages in a form, and read them back as that provider does."""
+        """Write chat messages in a format, and read them back as the provider does."""
         messages = write_messages(raws, form, most_head)
         if form == "chat":
             read = tuple(map(Message, messages.messages))
@@ -198,7 +198,7 @@ class SentRequest:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about uncounted parts and messages that providers may refuse."""
+        """Warnings about uncounted parts, and about messages that providers may reject."""
         messages = self.billed.messages
         form = self.written.form
         names = [

@@ -1,13 +1,13 @@
-"""trim(): a list of messages made to fit, in one line and once.
+"""trim(): one-off trimming of a list of messages.
 
-Where the oldest go first and nothing need be cut inside, the engine's answer is a suffix: beside system messages and
-the last question as many of the newest units as the window has room for. A unit is a message, or calls with their
-results. :func:`newest` finds it and counts only messages that may fit. If a message must be shortened, the engine
-decides.
+If the oldest messages are dropped first and none must be shortened, the engine's result is a suffix: system messages,
+the last question, and as many of the newest units as fit. A unit is a message, or calls with their results.
+:func:`newest` finds this suffix, counting only messages that may fit. If a message must be shortened, the engine does
+it.
 
-:func:`newest` stays for its speed alone: 1,000 counted messages are trimmed to a quarter in 0.5 ms, by the engine in
-26 ms, and by LangChain's own function, which `trim` is to replace, in 3 ms of its own messages and 9 ms of
-dictionaries (two cores, 2026-11-23). A property holds it to the engine, message by message.
+:func:`newest` exists only for speed: it trims 1,000 counted messages to a quarter in 0.5 ms, the engine in 26 ms, and
+LangChain's own function, which `trim` can replace, in 3 ms for its own messages and 9 ms for dictionaries (two cores,
+2026-11-23). A property test compares it with the engine, message by message.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _LOSSES = {
 class _Units:
     """Messages as units, each named by its first one.
 
-    `leave` and `stay` are the units that may leave and those that may not; `ends` says where a call's last result
-    stands; `texts` has the text of each plain message; `stray` are results whose call is not there: none is sent.
+    `leave` and `stay` are the units that may be dropped and those that may not; `ends` has the position of a call's
+    last result; `texts` has the text of each plain message; `stray` are results without a call, which are never sent.
     """
 
     raws: list[Data]
@@ -119,7 +119,7 @@ def newest(
 
 
 def _beginning_with(role: str, oldest: int, units: _Units) -> int:
-    """Return the first unit of a role from `oldest` on, or the question."""
+    """Return the first unit of a role at or after `oldest`, or the question."""
     question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
     if question <= oldest:
         return oldest
@@ -129,7 +129,7 @@ def _beginning_with(role: str, oldest: int, units: _Units) -> int:
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
-    """List the units; None if a message is not plain or a call not answered."""
+    """List the units, or return None if a message is not plain or a call unanswered."""
     raws: list[Any] = [message.raw if type(message) is Message else message for message in messages]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     texts = [
@@ -238,9 +238,9 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 
 @cache
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return each role's tokens and texts beyond a message's text.
+    """Return the tokens and texts that each role adds to a message's text.
 
-    It is empty if the framing merges texts.
+    Empty if the framing merges texts.
     """
     costs = {}
     for role in _SPEAKERS:
@@ -255,7 +255,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with those dropped or shortened.
+    """The list of messages that fit, with those dropped or shortened.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class Trimmed(list[Data]):
 
     @property
     def left(self) -> tuple[Removal, ...]:
-        """Messages that were dropped or shortened, in their original form and order."""
+        """Dropped or shortened messages, in their original format and order."""
         left = []
         waiting = [dict(raw) for raw in self._after]
         messages = read_values([self._before])
@@ -305,7 +305,7 @@ class Trimmed(list[Data]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about changed, uncounted and unpaired messages."""
+        """Warnings about changed, uncounted and unpaired messages."""
         notes = [*self._notes, *uncounted_notices(self._unwritten())]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
@@ -318,7 +318,7 @@ class Trimmed(list[Data]):
 
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:
-    """Tell whether a sent message is another one with a shorter text."""
+    """Return True if a sent message is another one with a shorter text."""
     beside = {"content", "refusal", ORIGIN}
     same_fields = all(sent.get(name) == raw.get(name) for name in {*sent, *raw} - beside)
     return same_fields and len(Message(sent).text) < len(Message(raw).text)
@@ -337,49 +337,48 @@ def trim(
     start_on: StartOn = "user",
     form: Form | None = None,
 ) -> Trimmed:
-    """Return those messages that fit.
+    """Trim messages to a number of tokens.
 
-    System messages and the last question stay. The oldest of the rest go first, a tool call with its results; a tool
-    result that is too large by itself is cut inside.
+    System messages and the last question are kept. Of the others, the oldest are dropped first, a tool call together
+    with its results; a tool result that is too large by itself is shortened.
 
     Parameters
     ----------
     messages : sequence
-        In any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
+        Messages in any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
     budget : int, Budget, str, Path or callable
-        Most tokens of the request; or a budget, a preset or its name, whose usable window is the limit.
+        Maximum tokens of the request; or a budget, a preset or its name, whose usable window is the limit.
     counter : str, Model or callable, optional
         Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.reading.tools`.
+        Tool schemas sent with the request, which are counted, in any format (:mod:`budgetkit.requests.reading.tools`).
     policy : Policy or str, optional
-        The pruning policy or its name, if not the oldest first.
+        The pruning policy or its name; default: drop the oldest messages first.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window, in tokens, of a budget.
+        A window in tokens that replaces that of the budget.
     start_on : {"user", "any"}
-        Whose message comes first, after the system messages. The forms of Anthropic, Converse and Gemini always begin
-        with the user's.
+        Role of the first message after the system messages. The formats of Anthropic, Converse and Gemini always start
+        with the user.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for the messages sent; default: the format that they came in.
 
     Returns
     -------
     Trimmed
-        A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
-        sentences on a floor that gives way, on a missing reserve for the answer, on a newest message that is not sent
-        as it came, and on what only the provider can count. All keep the format that they came in, and those not cut
-        inside are unchanged; messages without a provider's format are in OpenAI's chat format, and so are system
-        messages, which some providers take beside the others. With the schemas and the priming of the answer never more
-        than the budget.
+        A list of dict with two more attributes: `left`, the dropped and shortened messages with reasons, and `warnings`
+        about broken floors, a missing reserve for the answer, a changed newest message, and content that only the
+        provider can count. Messages keep their format, and those not shortened are unchanged; messages without a
+        provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the priming
+        they never exceed the budget.
 
     Raises
     ------
     ValueError
-        If system messages, question and schemas alone are too large.
+        If the system messages, the question and the schemas alone are too large.
 
     Examples
     --------
@@ -469,7 +468,7 @@ def trim(
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
-    """Return a budget; a number of tokens becomes a budget for trimming."""
+    """Convert an amount of tokens to a budget for trimming; keep other budgets."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

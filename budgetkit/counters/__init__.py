@@ -1,10 +1,10 @@
-"""Counters: from a text to a number of tokens, exact or estimated.
+"""Counters: functions from a text to a number of tokens, exact or estimated.
 
-A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name. Costs of a
+A counter is a callable that takes a text and returns a whole number; `counter` makes one from a name. The costs of a
 message, a tool schema or a request beyond its text are framing, not counting.
 
-- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
-  and `stretches.py` bounds the memory for long texts.
+- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make it fast, and
+  `stretches.py` bounds its memory use for long texts.
 - `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
 - `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
 """
@@ -91,25 +91,24 @@ def counter(
     tokenizer: str | os.PathLike[str] | None = None,
     **conventions: Any,
 ) -> Counter:
-    """Make the counter of that name.
+    """Return the counter for a name, a model or a function.
 
     Parameters
     ----------
     name : str, Model or callable
-        A counter, which is returned, or a function from text to tokens; or by name a model (``"gpt-5.4"``), an encoding
+        A counter, a function from text to tokens, or a model; or the name of a model (``"gpt-5.4"``), an encoding
         (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``,
         ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published slope
-        (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another package
-        adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding
-        is not shipped is counted with the best vocabulary that is installed; without one, with another encoding, times
-        a published slope if there is one. The counter's name and its `basis` say which: exact, reconstructed or
-        estimate.
+        (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry point
+        ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
+        counted with the best installed vocabulary or, without one, with another encoding times a published slope, if
+        any. The counter's name and `basis` say which: exact, reconstructed or estimate.
     unknown : str
-        Treatment of a name that is none of these: ``"raise"`` an error, or count it with the counter named
-        here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
+        Treatment of an unknown name: ``"raise"`` an error, or use the counter named here, such as ``"cl100k_base"`` or
+        ``"chars/4"``. ``"default"`` means ``"cl100k_base"``.
     tokenizer : str or path, optional
-        A tokenizer file of that model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact
-        if its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
+        A tokenizer file of the model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact if
+        its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
         ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
@@ -117,14 +116,14 @@ def counter(
     Returns
     -------
     Counter
-        ``counter(c.name) == c`` for every counter ``c`` that this function makes from a name.
+        The counter. ``counter(c.name) == c`` for every counter ``c`` made from a name.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or a convention is out of its range.
+        If the name is unknown, or a convention is out of range.
     TypeError
-        If the name is neither text nor a model, and cannot be called.
+        If `name` is neither a text nor a model nor callable.
 
     Examples
     --------
@@ -202,7 +201,7 @@ def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
 
 
 def count_of(way: str | Model | Count) -> Count:
-    """Return the counter of a name, or a function unchanged.
+    """Return a counter by name, or a function unchanged.
 
     Examples
     --------
@@ -221,33 +220,33 @@ def calibrate(
 ) -> CalibratedCounter:
     """Fit a counter's slope to counts from a provider.
 
-    The slope is the median of the texts' own slopes, each weighing as much as it is long, so that neither one wrong
-    count nor many short texts drag it.
+    The slope is the median of the texts' slopes, weighted by length, so that neither one wrong count nor many short
+    texts distort it.
 
     Parameters
     ----------
     counter : str, Model or callable
-        The counter that the slope multiplies, as :func:`counter` takes it: a public encoding, say, or a function.
+        The counter to multiply by the slope, as in :func:`counter`, such as a public encoding or a function.
     texts : sequence of str
         The texts sent, one per request.
     counts : sequence of int
-        The provider's count of each, in tokens, without the cost of a request beyond its text.
+        The provider's count of each text, in tokens, without the request's framing.
     model : str or Model
-        The model that counted.
+        The model used for the counts.
     projects : sequence, optional
-        The source of each text; the interval then covers projects that the slope was not fitted on, otherwise single
-        texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is the range that was
-        seen.
+        The source of each text. With sources, the interval covers other projects than those fitted on; without, single
+        texts. From 19 projects or texts on, it covers 9 of 10 texts of the next one; with fewer, it is the observed
+        range.
 
     Returns
     -------
     CalibratedCounter
-        Its source says on how many texts it rests, its interval how far texts lie that had no part in it.
+        The counter. Its source states the number of texts; its interval is the error on texts not used for the fit.
 
     Raises
     ------
     ValueError
-        If there are no texts, not as many counts, or nothing was counted.
+        If there are no texts, the numbers of texts and counts differ, or all counts are 0.
 
     Examples
     --------
@@ -259,7 +258,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Read a ratio's name, conventions in its parentheses included; those given as arguments win."""
+    """Read a ratio's name with its conventions; arguments take precedence."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):
@@ -290,7 +289,7 @@ def _by_prefix(name: str) -> Counter | None:
 def _by_vocabulary(name: str) -> Counter | None:
     """Return the counter for a name that states its vocabulary, or None.
 
-    Where that vocabulary is gone, it is the best counter of the model.
+    If that vocabulary is not available, the model's best counter is used.
     """
     rebuilt = _REBUILT.fullmatch(name)
     if rebuilt is not None:

@@ -1,9 +1,9 @@
-"""Counts for a model whose tokenizer is not public: another encoding's count times a measured slope.
+"""Estimates for models without a public tokenizer: another encoding's count times a slope.
 
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 
-Slope and mark come from what providers billed in public recordings (``data/calibrations.csv``) or for texts of your
-own (`budgetkit.accuracy.calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
+Slope and mark are fitted to bills in public recordings (``data/calibrations.csv``) or to bills for your own texts
+(`budgetkit.accuracy.calibrate`). The result is a dated estimate, and its name says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ class CalibratedCounter(CounterBase):
     Parameters
     ----------
     model : str
-        The model that is counted for.
+        The model to count for.
     counter : Counter
-        Counts with a public encoding.
+        Counter of a public encoding.
     slope : float
-        The model's tokens for one of that counter's, above 0.
+        The model's tokens per token of that counter, above 0.
     source : str
-        Where the slope comes from, with its date.
+        Source and date of the slope.
     low, high : float, optional
-        How far below and above it texts lay that had no part in it, as shares of it; `interval_words` says which.
+        Deviation of other texts below and above the estimate, as shares of it; `interval_words` gives the meaning.
     mark : float
-        Tokens for each punctuation mark, which some tokenizers never join.
+        Tokens per punctuation mark, for tokenizers that never merge them.
     units : int
         Number of projects or texts that the interval is based on; 0 if it was published.
     units_are : str
-        Their kind.
+        Plural noun for the units.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model, and how its count is estimated."""
+        """The model and the formula of its estimate."""
         marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
@@ -96,7 +96,7 @@ class CalibratedCounter(CounterBase):
     def interval_words(self) -> str:
         """The meaning of the interval, in words.
 
-        It covers nine in ten of the next texts, or the range that was seen.
+        It covers 9 of 10 further texts, or is the observed range.
         """
         if not self.units:
             return ""
@@ -115,7 +115,7 @@ class CalibratedCounter(CounterBase):
         ]
 
     def interval(self, text: str) -> tuple[int, int]:
-        """Return the range of such texts, in tokens; `interval_words` gives its meaning.
+        """Return the interval of an estimate; `interval_words` gives its meaning.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class CalibratedCounter(CounterBase):
         Returns
         -------
         tuple of int
-            Lower and upper bound; both are the estimate if the error is unknown.
+            Lower and upper bound, in tokens; both are the estimate if the error is unknown.
         """
         tokens = self(text)
         return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))
@@ -172,7 +172,7 @@ def fitted(
 
 
 def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
-    """Return the slope that half of all tokens lie below."""
+    """Return the median slope, weighted by tokens."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
     half = sum(weight for _, weight, _ in ordered) / 2
     passed = 0
@@ -184,10 +184,10 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return how far texts lie from a slope fitted without their group.
+    """Return the deviation of texts from a slope fitted without their group.
 
-    From 19 groups on, at most one in twenty texts of the next group lies beyond either end on average; of fewer
-    groups it is the range that was seen.
+    From 19 groups on, on average at most 1 in 20 texts of the next group lies beyond either end; with fewer groups, it
+    is the observed range.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound that at most 5 % of the next group's errors exceed."""
+    """Return the smallest bound exceeded by at most 5 % of the next group's errors."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]
@@ -212,7 +212,7 @@ def _end(off: Sequence[Sequence[float]]) -> float:
 
 
 def calibrated_models() -> tuple[str, ...]:
-    """Name the families of models that there is a published slope for.
+    """List the model families with a published slope.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def calibrated_models() -> tuple[str, ...]:
 
 
 def published(model: str) -> CalibratedCounter:
-    """Make the counter of a model whose family has a published slope.
+    """Return the counter of a model by its family's published slope.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Tokens estimated from the length of a text, in characters, UTF-16 units, bytes or words.
+"""Estimates from the length of a text in characters, UTF-16 units, bytes or words.
 
     tokens = max(minimum, round(length / ratio))
 
-This takes almost no time. It is wrong where a text is unlike the English that the ratio comes from. Most systems that
-count this way divide by 4; what else they do differently are the parameters here.
+This takes almost no time but is wrong for texts unlike the English prose that the ratio was chosen for. Most systems
+that count this way divide by 4; their other differences are parameters here.
 """
 
 from __future__ import annotations
@@ -57,27 +57,26 @@ _PLURALS: Final[dict[Unit, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CharacterCounter(CounterBase):
-    """Count tokens as length over a ratio.
+    """Count tokens as the length of a text divided by a ratio.
 
-    The defaults are Octopus's: floor division by 4, at least 1, but of code points where Octopus takes UTF-16
-    units (its document 000).
+    The defaults follow Octopus (document 000): floor division by 4, at least 1; but they measure code points, not
+    UTF-16 units.
 
     Parameters
     ----------
     ratio : Fraction, float or str
-        Units a token, above 0; kept as the exact fraction that it prints as.
+        Units per token, above 0, stored as the exact fraction that it prints as.
     rounding : {"floor", "ceil", "nearest"}
-        Where a part of a token goes; ``"nearest"`` takes halves up.
+        Rounding of the quotient; ``"nearest"`` rounds halves up.
     minimum : int
-        Fewest tokens of any text, the empty one included.
+        Minimum tokens of any text, even the empty one.
     unit : {"codepoint", "utf16", "byte", "word"}
-        The unit of length: Python's characters, C#'s and JavaScript's, UTF-8's bytes, or what stands
-        between blanks.
+        The unit of length: Python characters, C# or JavaScript characters, UTF-8 bytes, or words between blanks.
 
     Raises
     ------
     ValueError
-        If the ratio is not above 0, the minimum is negative, or rounding or unit is none of those.
+        If the ratio is not above 0, the minimum is negative, or the rounding or unit is unknown.
     TypeError
         If the minimum is not a whole number.
 
@@ -107,9 +106,9 @@ class CharacterCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name that :func:`budgetkit.counter` makes this counter from.
+        """The name from which :func:`budgetkit.counter` makes this counter.
 
-        It includes the conventions.
+        The name includes the conventions.
         """
         base = f"{_PLURALS[self.unit]}/{_ratio_text(Fraction(self._units, self._tokens))}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
@@ -146,12 +145,12 @@ class CharacterCounter(CounterBase):
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
-        """Convert a length to tokens, for callers that add lengths before rounding once.
+        """Convert a length to tokens, for callers that sum lengths before rounding.
 
         Parameters
         ----------
         units : int
-            Code points, UTF-16 units, bytes or words, as this counter measures.
+            Length in the unit of this counter.
 
         Returns
         -------

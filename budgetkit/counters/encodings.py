@@ -1,9 +1,9 @@
-"""OpenAI's byte-pair encodings, built in memory from ``data/encodings/``: the only module that imports tiktoken.
+"""OpenAI's byte-pair encodings, built in memory from ``data/encodings/``.
 
-tiktoken would download a vocabulary on first use. Here the published file lies compressed in ``data/``; it is
-unpacked, compared with the SHA-256 that tiktoken publishes, and handed to tiktoken's own ``Encoding``.
-Nothing is written, and no environment variable is read or set. If two threads ask at once, the encoding is still
-built only once.
+This is the only module that imports tiktoken, which would download a vocabulary on first use. Here the published file
+is stored compressed in ``data/``; it is unpacked, checked against tiktoken's published SHA-256, and passed to
+tiktoken's own ``Encoding``. No file is written, and no environment variable is read or set. An encoding is built only
+once, even if several threads request it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SLACK: Final = (
 
 @cache
 def characters(unicode_class: str) -> str:
-    r"""Return the inside of a bracket of `re` with the characters that tiktoken counts to a class.
+    r"""Return tiktoken's character class as the content of a bracket for `re`.
 
     >>> titles = characters(r"\p{Lt}")
     >>> re.findall(f"[{titles}]", "A \u01c5 a") == ["\u01c5"]
@@ -74,7 +74,7 @@ def _everything() -> str:
 
 @cache
 def pattern(written: str) -> re.Pattern[str]:
-    r"""Spell out the classes of an encoding's pattern, and its end of text, so that `re` finds tiktoken's pieces.
+    r"""Rewrite an encoding's pattern so that `re` finds tiktoken's pieces.
 
     >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
     ['Title', '123', '4', ' (', 'x', ')', '  ']
@@ -86,7 +86,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern certainly cuts a text, or 0.
+    r"""Return the last place where a pattern certainly splits a text, or 0.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
@@ -112,7 +112,7 @@ def settled(written: str, text: str) -> int:
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
     """Return patterns for the runs that an encoding's lookahead can cross.
 
-    They are blanks, and capitals before small letters; both are matched backwards.
+    These are blanks, and capitals before lower-case letters; both are matched backwards.
     """
     blanks = pattern(r"\s*+")
     if r"\p{Lu}" not in written:
@@ -121,12 +121,12 @@ def _runs(written: str) -> tuple[re.Pattern[str], ...]:
 
 
 class ForkSafeLock:
-    """A lock that is open again after a fork.
+    """A lock that is released after a fork.
 
     Parameters
     ----------
     make : callable, default threading.Lock
-        Makes the lock; `threading.RLock` for one that its thread may take again.
+        Function that makes the lock; `threading.RLock` for a reentrant one.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class ForkSafeLock:
         self.release()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Acquire the lock; tell whether that succeeded."""
+        """Acquire the lock; return True on success."""
         taken: bool = self._lock.acquire(blocking)
         return taken
 
@@ -164,7 +164,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Replace the lock by an open one, in a process that was forked."""
+        """Replace the lock with an open one, in a forked process."""
         self._lock = self._make()
 
 
@@ -189,7 +189,7 @@ _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
 
 def encoding_names() -> tuple[str, ...]:
-    """Name the encodings that can be counted with, without the network.
+    """List the encodings available without a network.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def encoding_names() -> tuple[str, ...]:
 
 
 def encoding(name: str) -> tiktoken.Encoding:
-    """Return tiktoken's own object for one encoding, built once.
+    """Return tiktoken's object for an encoding, built once.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def encoding(name: str) -> tiktoken.Encoding:
 
 
 def tokens(name: str, text: str) -> list[int]:
-    """Encode a text; special tokens in it are plain text.
+    """Encode a text, treating special tokens as plain text.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def _counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
 
 
 def replace_surrogates(text: str) -> str:
-    r"""Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes.
+    r"""Join surrogate pairs and replace lone surrogates with U+FFFD, as tiktoken does.
 
     Examples
     --------
@@ -287,9 +287,9 @@ def replace_surrogates(text: str) -> str:
 
 
 def _whole_characters(run: str) -> str:
-    """Join surrogate pairs in a run, and replace single halves.
+    """Join surrogate pairs in a run, and replace lone surrogates.
 
-    Without any pair no decoder is used, since it stops at each half.
+    Runs without a pair skip the decoder, which stops at each lone surrogate.
     """
     if _PAIR.search(run) is None:
         return "\ufffd" * len(run)
@@ -300,13 +300,13 @@ _remembered = lru_cache(maxsize=1_024)(_whole_characters)
 
 
 def pattern_of(name: str) -> str:
-    """Return the pattern that cuts a text into pieces before each is encoded, as tiktoken publishes it."""
+    """Return tiktoken's published pattern that splits a text into pieces."""
     published: str = _definitions()[name]["pattern"]
     return published
 
 
 def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
-    """Encode each match of the pattern, found by Python's `re`, which long runs of blanks do not trouble."""
+    """Encode each match of the pattern, found with Python's `re`."""
     for piece in pattern(pattern_of(built.name)).finditer(text):
         yield built._core_bpe.encode_single_piece(piece.group().encode())
 
@@ -343,7 +343,7 @@ def _build_encoding(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
 
 
 def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
-    """Return an encoder of single pieces for ranks that are not shipped.
+    """Return an encoder of single pieces for other ranks than the shipped ones.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
 
 
 def vocabulary(name: str) -> bytes:
-    """Return an encoding's vocabulary as tiktoken publishes it: a line a token, in base64, with its rank."""
+    """Return an encoding's vocabulary in tiktoken's format."""
     return _vocabulary(**_definitions()[name])
 
 

@@ -1,9 +1,9 @@
-"""An estimate of an encoding's count: looked up in a table, without tokenising the text.
+"""Estimates of an encoding's count from lookup tables, without tokenising the text.
 
     tokens of a text = sum of the weights of its windows
 
-A text is a row of 16-bit units; each has one of 256 classes (an ASCII character is its own class, the rest share
-128). Two units make a *pair*, two pairs a *window*, seen with the units before it::
+A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII character has its own class; the rest share
+128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
     long    of each window: these and the two before; where one is not ASCII, the window's units themselves
@@ -11,10 +11,10 @@ A text is a row of 16-bit units; each has one of 256 classes (an ASCII character
     pair    of each pair, where own is not held: the classes of its units
     shape   of each window, where own is not held: the kinds of its units and of the four before: small, capital, digit
 
-Each of these has its own table of weights, learned from texts of many kinds by looking where tokens start. The keys of
-the first three are hashed, and a hashed table knows which keys it has. No window looks ahead. In a long run
-of one character, or of two that alternate, the units before say nothing; such a window has a weight measured for runs.
-Training and counting use this same code, so they cannot disagree.
+Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
+three are hashed, and a hashed table can tell whether it has a key. No window looks ahead. In a long run of one
+character, or of two alternating ones, the previous units carry no information, so such windows have a weight measured
+for runs. Training and counting share this code, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Windows:
     wide: Which
 
     def plain(self, at: Which) -> tuple[Units, Keys]:
-        """Give the places of some windows' pairs in their table, first and second in turn, and of their shapes."""
+        """Return the table positions of windows' pairs, alternating first and second, and of their shapes."""
         pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS
         shape |= (self.pairs[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
@@ -82,7 +82,7 @@ class Windows:
         return pairs.view(np.uint16), shape
 
     def keys(self) -> Keys:
-        """Give the keys of every window, 32 bits, a row for each of `HASHED`."""
+        """Return the 32-bit keys of all windows, one row for each of `HASHED`."""
         pairs = self.pairs
         keys = np.empty((len(HASHED), len(pairs) - _FIRST), np.uint32)
         np.multiply(pairs[_FIRST:], _ODD[0], out=keys[0])
@@ -105,7 +105,7 @@ class Windows:
         return pairs[0::2][self.wide], pairs[1::2][self.wide]
 
     def runs(self) -> Places:
-        """Find the windows that end `RUN` equal ones of two equal pairs."""
+        """Find windows that end a run of `RUN` equal windows of two equal pairs."""
         row = self.pairs if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
@@ -150,16 +150,16 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Let the second unit reach the lowest bits; otherwise a key's check would ignore it."""
+    """Mix the second unit into the lowest bits, which a key's check uses."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
 
 
 def _places(flags: npt.NDArray[np.bool_]) -> Places:
-    """Return the indices of true flags, looking at eight at once.
+    """Return the indices of true flags, testing eight at a time.
 
-    This is faster than np.flatnonzero where most are false.
+    This is faster than np.flatnonzero if most are false.
     """
     if len(flags) < _MANY:
         return np.flatnonzero(flags)
@@ -207,7 +207,7 @@ class Weights:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Weights:
-        """Make a table from the data that training wrote."""
+        """Build a table from the training data."""
         level = {
             name.removeprefix("level_"): stored[name]
             for name in stored
@@ -244,7 +244,7 @@ class Weights:
         return self._with_runs(total, at, stretch) if len(at) else total
 
     def _unknown(self, stretch: Windows, at: Places) -> Values:
-        """Add the weights of shape and pairs, for windows that are not held."""
+        """Add the weights of shape and pairs, for windows without a weight of their own."""
         pairs, shape = stretch.plain(at)
         both = self.pairs.take(pairs, mode="wrap")
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
@@ -260,7 +260,10 @@ class Weights:
 
 
 def packed_entries(stored: Values, least: int = LEAST) -> Entries:
-    """Lay out a stored level for looking up: the check above the value and `least`, modulo 2**16; 0 is nobody's."""
+    """Pack a stored level for lookups.
+
+    An entry has the check above the value and `least`, modulo 2**16; 0 is an empty entry.
+    """
     value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
     filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)
     return np.where(stored == 0, _EMPTY, filled)
@@ -269,9 +272,10 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 def look_up_entries(
     levels: Entries, keys: npt.NDArray[np.uint32]
 ) -> tuple[Entries, npt.NDArray[np.bool_]]:
-    """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
+    """Look up keys in levels of one size, and flag missing ones.
 
-    The uppermost bits of a key say where to look; the six that follow must match the entry.
+    Each level has a row of keys; missing ones give `LEAST`. The highest bits of a key are the position, and the next
+    six must match the entry.
     """
     bits = _PLACE_BITS[levels.shape[1]]
     place = keys >> (_KEY - bits)
@@ -287,7 +291,7 @@ def look_up_entries(
 
 
 def table_names() -> tuple[str, ...]:
-    """Name the encodings that there is a table for.
+    """List the encodings that have a table.
 
     Examples
     --------
@@ -303,7 +307,7 @@ def table_names() -> tuple[str, ...]:
 
 @cache
 def load_weights(encoding: str) -> Weights:
-    """Load the table of one encoding, once."""
+    """Load the table of an encoding and cache it."""
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         return Weights.of(stored)
 
@@ -342,7 +346,7 @@ def stretches(text: str) -> Iterator[Row]:
 
 
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places_estimate, Places_estimate]:
-    """Put texts end to end in one row, each after a context of its own.
+    """Concatenate texts into one row, each after its own context.
 
     Examples
     --------
@@ -394,12 +398,12 @@ Sums = npt.NDArray[np.int64]
 class EstimateCounter(CounterBase):
     """Estimate the count of one encoding.
 
-    Made by ``budgetkit.counter("estimate:o200k_base")``. Nothing is loaded before the first count.
+    Made by ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
 
     Parameters
     ----------
     encoding : str
-        The encoding that is estimated.
+        The encoding to estimate.
 
     Examples
     --------
@@ -426,7 +430,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate the tokens of several texts: the counts of single calls, several times faster."""
+        """Estimate several texts, in tokens each, several times faster than one by one."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))
@@ -450,7 +454,7 @@ class EstimateCounter(CounterBase):
 def _between(
     values: npt.NDArray[np.integer], starts: Places_estimate, ends: Places_estimate
 ) -> Sums:
-    """Return for each stretch the sum of its values."""
+    """Return the sum of the values of each stretch."""
     sums = np.add.reduceat(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
     )[::2]

@@ -1,8 +1,9 @@
-"""Tokens of an encoding: tiktoken's count of any string.
+"""Exact counts with an encoding, equal to tiktoken's for any string.
 
 Text that looks like a special token, such as ``<|endoftext|>``, is counted as ordinary text. Lone surrogates are
-replaced as tiktoken replaces them. A million blanks in a row, which tiktoken refuses, are counted piece by piece. An
-encoding is exact for the models that use it. For another model it stands in, and the counter's name says so.
+replaced as tiktoken replaces them. A million blanks in a row, which tiktoken rejects, are counted piece by piece. An
+encoding is exact for the models that use it; for any other model it is a substitute, and the counter's name says so. A
+*seam* is a place in a text where the counts of both sides add up to the count of the whole.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _ANCHORS = (
 
 
 def is_seam(text: str, place: int) -> bool:
-    """Tell whether the counts on both sides of a place add up.
+    """Return True if the counts on both sides of a place add up.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def is_seam(text: str, place: int) -> bool:
 
 
 def first_seam(text: str, place: int) -> int:
-    """Return the first seam from a place on, or the end of the text.
+    """Return the first seam at or after a place, or the end of the text.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch of text, or the text's end if the stretch reaches it.
+    """Return the first seam in a stretch, or the text's end if it is reached.
 
     Examples
     --------
@@ -147,14 +148,14 @@ MEMORY_BYTES = 64 * 2**20
 
 @cache
 def memory(encoding: str) -> CountMemory:
-    """Return the memory of one encoding's counts, to inspect or clear."""
+    """Return the count cache of an encoding, to inspect or clear it."""
     return CountMemory(MEMORY_BYTES)
 
 
 def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
-    """Count texts without the cache, the fastest way for them and for the code points ahead."""
+    """Count texts without the cache, by the fastest method."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
@@ -173,9 +174,9 @@ def count_texts(
 
 @dataclass(frozen=True, slots=True)
 class ExactCounter(CounterBase):
-    """Count tokens as one encoding makes them.
+    """Count tokens with one encoding.
 
-    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+    Made by :func:`budgetkit.counter`. The encoding is loaded at the first count.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class ExactCounter(CounterBase):
     model : str, optional
         The model that is counted for.
     stand_in : bool
-        Whether the encoding is not the model's own.
+        If true, the encoding is not the model's own.
 
     Examples
     --------
@@ -200,17 +201,17 @@ class ExactCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its number: the maker's encoding, or a stand-in."""
+        """The basis of its numbers: the maker's encoding or a substitute."""
         return "estimate" if self.stand_in else "exact"
 
     @property
     def name(self) -> str:
-        """The model or encoding, and whether another's encoding stands in."""
+        """The model or encoding, with a note if the encoding is a substitute."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens; a text counted before is remembered."""
+        """Count one text, in tokens, using the cache."""
         if type(text) is not str:
             check_text(text, self)
         if len(text) >= LEAST:
@@ -218,7 +219,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each; on several threads, each new text once."""
+        """Count several texts, in tokens each, using the cache and several threads."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
@@ -230,7 +231,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count one text without the count cache, for callers that try many texts once each.
+        """Count one text without the cache, for callers that try many texts once.
 
         Parameters
         ----------
@@ -240,7 +241,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         int
-            In tokens; adds up at seams.
+            Number of tokens; counts add up at seams.
 
         Examples
         --------
@@ -262,7 +263,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         list of int
-            Token numbers; as many as the counter counts.
+            Token numbers, one for each counted token.
 
         Examples
         --------
@@ -282,7 +283,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         list of bytes
-            The UTF-8 bytes of each token. Joined they are the text; one alone may be a part of a character.
+            The UTF-8 bytes of each token. Joined, they are the text; a single one may be part of a character.
 
         Examples
         --------

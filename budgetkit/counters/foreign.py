@@ -1,7 +1,7 @@
-"""Counters that use tokenizers of other libraries: Hugging Face's files, Mistral's, litellm's.
+"""Counters with tokenizers of Hugging Face, mistral-common and litellm.
 
-``pip install budgetkit[makers]`` installs these libraries. Nothing else is downloaded: a ``tokenizer.json`` is a
-file that you have, and mistral-common and litellm bring their tokenizers with them.
+``pip install budgetkit[makers]`` installs these libraries. Nothing else is downloaded: you provide a
+``tokenizer.json``, and mistral-common and litellm include their tokenizers.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class TokenizerFile:
     Parameters
     ----------
     path : str
-        Where it lies.
+        Path of the file.
     pattern : str
-        How a tiktoken file's text is cut into pieces; default: the pattern of cl100k_base, which Llama 3 uses too.
+        Pattern that splits a text into pieces, for a tiktoken file. Default: that of cl100k_base, which Llama 3 also
+        uses.
     normal_form : str
-        Unicode normal form that a text is converted to first, such as ``"NFC"``; default: none.
+        Unicode normal form applied to a text first, such as ``"NFC"``. Default: none.
     """
 
     path: str
@@ -59,7 +60,7 @@ class TokenizerFile:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the library that reads it is installed."""
+        """True if the library that reads the file is installed."""
         library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(
             self.kind, "tiktoken"
         )
@@ -73,7 +74,7 @@ _TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 @cache
 def tokenizer_function(file: TokenizerFile) -> CountMany:
-    """Load a tokenizer file once, and return its counting function."""
+    """Load a tokenizer file, once, and return its counting function."""
     try:
         counter = _load(file)
     except ImportError:
@@ -114,7 +115,7 @@ def _load(file: TokenizerFile) -> CountMany:
 
 @cache
 def _byte_level(path: str) -> CountMany | None:
-    """Read byte-level pairs from JSON, Mistral's or Hugging Face's; None for a file that holds something else."""
+    """Read byte-level pairs from Mistral's or Hugging Face's JSON, or return None."""
     document = json.loads(Path(path).read_bytes())
     if "vocab" in document and "config" in document:
         config = document["config"]
@@ -157,7 +158,7 @@ def _byte_level(path: str) -> CountMany | None:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """List the steps of a part of a tokenizer.json, which may be one step or a sequence."""
+    """List the steps of a tokenizer.json entry, a single step or a sequence."""
     if not part:
         return []
     if part["type"] != "Sequence":
@@ -167,7 +168,10 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
-    """Count byte-level pairs with tiktoken, whose pattern can be one only: several are applied one after another."""
+    """Return a function that counts byte-level pairs with tiktoken.
+
+    tiktoken takes a single pattern, so several are applied one after the other.
+    """
     encode = pair_encoder(ranks)
     import regex  # 20 ms that a counter without such a file need not pay
 
@@ -183,7 +187,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Split each piece into a pattern's matches and the text between."""
+    """Split each piece into a pattern's matches and the text between them."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):
@@ -208,14 +212,14 @@ def _unreadable(path: str, reason: str) -> ValueError:
 class ForeignCounter(CounterBase):
     """Count with a tokenizer from outside budgetkit.
 
-    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+    Made by :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
 
     Parameters
     ----------
     name : str
-        The path of a ``tokenizer.json``; ``"mistral:"`` and the name of a file of mistral-common, such as
-        ``"mistral:tekken_240911.json"``; or ``"litellm:"`` and one of litellm's, such as
-        ``"litellm:anthropic_tokenizer.json"``, which belongs to Claude 2 and no later model.
+        The path of a ``tokenizer.json``; ``"mistral:"`` with a file name of mistral-common, such as
+        ``"mistral:tekken_240911.json"``; or ``"litellm:"`` with one of litellm, such as
+        ``"litellm:anthropic_tokenizer.json"``, which is for Claude 2 and no later model.
 
     Examples
     --------
@@ -227,17 +231,17 @@ class ForeignCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its number: the tokenizer itself."""
+        """The basis of its numbers: the tokenizer itself."""
         return "exact"
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
+        """Count several texts, in tokens each; on all cores for a ``tokenizer.json``."""
         several = check_texts(texts, self)
         return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])
 
 
 def _file(name: str) -> TokenizerFile:
-    """Return the tokenizer file that a counter's name says."""
+    """Return the tokenizer file named by a counter."""
     library, colon, file = name.partition(":")
     if colon and library == "mistral":
         return TokenizerFile(str(_inside("mistral_common", "data", file)))
@@ -247,7 +251,7 @@ def _file(name: str) -> TokenizerFile:
 
 
 def _inside(library: str, folder: str, file: str) -> Path:
-    """Find a file that a library carries, without importing the library."""
+    """Find a file inside a library without importing the library."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
         raise ImportError(missing_extra(library, "makers", "this counter"))

@@ -1,9 +1,9 @@
-"""Memories: counts by text within a byte limit, and objects by key.
+"""Caches: counts by text within a byte limit, and objects by key.
 
-Counting is slow, and the same messages are asked for at every turn, so each text is counted once. The counts are kept
-in two dictionaries, a young and an old one. A text that is asked for moves to the young one. When the young one is
-full, it becomes the old one, and what was in the old one is forgotten. This keeps the texts that are used, as a list
-of the least recently used would, but a look-up is only one dictionary access and needs no lock.
+Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries, a young and
+an old one. A text that is looked up moves to the young one. When that is full, it becomes the old one, and the previous
+old one is discarded. Like an LRU cache this keeps the texts in use, but a lookup is a single dictionary access and
+needs no lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE = (
 
 
 class CountMemory:
-    """Counts by text, forgotten from the longest unused on.
+    """Counts by text; the longest unused are discarded first.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class CountMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the remembered texts and counts take, an estimate from above."""
+        """Upper bound of the size of the cached texts and counts, in bytes."""
         return self._young_bytes + self._old_bytes
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:
-        """Return a text's stored count, or count the text and store it."""
+        """Return a text's cached count, or count it and cache the result."""
         key = text if len(text) <= _WHOLE else digest(text)
         size = self._young.get(key)
         if size is None:
@@ -64,7 +64,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Return the stored counts of texts; count and store new texts in one call.
+        """Return the cached counts of texts, counting new texts in one call.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class CountMemory:
         ]
 
     def forget(self) -> None:
-        """Forget every count."""
+        """Discard all counts."""
         with self._lock:
             self._young: dict[str | bytes, int] = {}
             self._old: dict[str | bytes, int] = {}
@@ -125,7 +125,7 @@ class CountMemory:
 
 
 class Memo:
-    """Objects by key, each made once; beyond `most` the longest unused is forgotten.
+    """Objects by key, each made once; at most `most` are kept.
 
     Examples
     --------
@@ -142,9 +142,9 @@ class Memo:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value made for a key before, or make it.
+        """Return the cached value for a key, or make it.
 
-        For a key without a hash it is made each time.
+        For an unhashable key it is made each time.
         """
         try:
             hash(key)

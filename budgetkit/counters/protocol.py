@@ -1,4 +1,4 @@
-"""The Counter protocol: a text in, a number of tokens out."""
+"""The Counter protocol, and the basis of a counter's numbers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from budgetkit.budget.errors import wrong_type
 
 @runtime_checkable
 class Counter(Protocol):
-    """Anything that turns a text into a number of tokens."""
+    """A callable from a text to a number of tokens."""
 
     @property
     def name(self) -> str:
-        """Its name beside its numbers; it says if these are estimates, or counted with another model's tokenizer."""
+        """The name shown with its numbers; it marks estimates and counts with another model's tokenizer."""
         ...
 
     @property
     def exact(self) -> bool:
-        """Whether its number is the one that the model itself would count."""
+        """True if its numbers are the model's own."""
         ...
 
     def __call__(self, text: str) -> int:
@@ -34,7 +34,7 @@ class Counter(Protocol):
 
 
 def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
-    """Return several texts as a list; one text by itself is refused, and so is anything that is no text."""
+    """Return several texts as a list; reject a single text and other values."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
         raise TypeError(wrong_type(f"texts for {counter.name}", texts, "a list of texts"))
@@ -45,7 +45,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
 
 
 def check_text(text: Any, counter: Counter) -> str:
-    """Return a text; anything else is refused."""
+    """Return a text unchanged; reject any other value."""
     if not isinstance(text, str):
         raise TypeError(wrong_type(f"text for {counter.name}", text, "a text (str)"))
     return text
@@ -57,7 +57,7 @@ Basis = Literal["exact", "reconstructed", "estimate"]
 def basis_of(counter: Callable[[str], int]) -> Basis:
     """Return the basis of a counter's numbers.
 
-    Counters and functions that state none are estimates.
+    Counters and functions that do not state it are estimates.
 
     Examples
     --------
@@ -75,12 +75,12 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
-    """Return the range of 9 of 10 texts below and above a counter's number, as shares of it.
+    """Return the deviation of 9 of 10 texts below and above a counter's number.
 
     Returns
     -------
     tuple of float or None
-        ``(0.0, 0.0)`` for a count that is exact or reconstructed, None if it was never measured.
+        Deviations as shares of the number; ``(0.0, 0.0)`` for an exact or reconstructed count, None if never measured.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint for a more accurate count, or an empty text.
+    """Return a hint for a more accurate count. Empty if there is none.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return the hint for a more accurate count as a sentence, or an empty text.
+    """Return the hint for a more accurate count as a sentence, if any.
 
     Examples
     --------
@@ -123,19 +123,19 @@ def nearer_sentence(source: object) -> str:
 
 
 class CounterBase:
-    """The base class of counters: a subclass has a name and counts texts."""
+    """The base class of counters; a subclass defines a name and counts texts."""
 
     __slots__ = ()
     name: Any
 
     @property
     def basis(self) -> Basis:
-        """The basis of its number: the model's own tokenizer, a rebuilt one, or an estimate."""
+        """The basis of its numbers: the model's own tokenizer, a reconstructed one, or an estimate."""
         return "estimate"
 
     @property
     def exact(self) -> bool:
-        """Whether its number is the one that the model itself would count."""
+        """True if its numbers are the model's own."""
         return self.basis == "exact"
 
     def __call__(self, text: str) -> int:
@@ -149,14 +149,14 @@ class CounterBase:
 
 @dataclass(frozen=True, slots=True, init=False)
 class FunctionCounter(CounterBase):
-    """Count with a function of one's own.
+    """Count with your own function.
 
     Parameters
     ----------
     function : callable
         Function from text to tokens.
     name : str, optional
-        The counter's name, or the function's own name and, if it has one, the line that it begins on.
+        Name of the counter; default: the function's name and, if known, its first line number.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class FunctionCounter(CounterBase):
 
 
 def as_counter(count: Callable[[str], int]) -> Any:
-    """Return a counter unchanged, or a function as a counter that checks results.
+    """Return a counter unchanged, or wrap a function as a counter.
 
     >>> as_counter(len).many(["Hello"])
     [5]
@@ -193,7 +193,7 @@ def as_counter(count: Callable[[str], int]) -> Any:
 def function_label(function: Callable[[str], int]) -> str:
     """Return a function's name with its line number.
 
-    So two functions of the same name can be told apart.
+    This distinguishes functions of the same name.
     """
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(function, "__code__", None)

@@ -1,15 +1,15 @@
-"""Claude's tokens by ctok; no other module imports that package.
+"""Reconstructed counts of Claude's tokens with ctok.
 
-ctok (MIT, the extra ``claude``) is unofficial. Its author rebuilt it from the public
-endpoint that counts tokens. Nothing of it is copied here. It writes a text as a stream of words with marks at their
-borders, and looks for the fewest pieces of its vocabulary that cover the stream::
+ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed it from the public endpoint that counts tokens.
+Only this module imports it, and none of its code is copied here. ctok writes a text as a stream of words with marks at
+their borders, and finds the fewest pieces of its vocabulary that cover the stream::
 
     "Hello, world"  ->  ^hello$ ,$ ^world$  ->  3 pieces         (^ a word begins, $ a word ends)
 
-Two facts make it fast enough for sliders. No piece holds white space together with anything else, and none goes on
-after a word's end or begins before a word's begin. So a text can be split at white space, and the tokens of a chunk
-depend only on the chunk and the blanks beside it: they are stored. Both facts are tested when a vocabulary is loaded.
-Where they do not hold, or ctok has changed inside, its public function counts instead.
+Two facts make it fast enough for sliders. No piece mixes white space with other characters, and none crosses the start
+or end of a word. So a text can be split at white space, and the tokens of a chunk depend only on the chunk and the
+adjacent blanks, so they are cached. Both facts are tested when a vocabulary is loaded. If they do not hold, or ctok's
+internals have changed, its public function counts instead.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _PROBE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReconstructedCounter(CounterBase):
-    """Count a Claude model's tokens with the tokenizer that ctok rebuilt.
+    """Count a Claude model's tokens with ctok's reconstructed tokenizer.
 
-    Made by :func:`budgetkit.counter` where the extra ``claude`` is installed.
+    Made by :func:`budgetkit.counter` if the extra ``claude`` is installed.
 
     Parameters
     ----------
     model : str
-        The model that is counted for.
+        The model to count for.
     family : str
         ctok's version of the vocabulary: ``"3.0"``, ``"4.7"`` or ``"4.8"``.
 
@@ -80,7 +80,7 @@ class ReconstructedCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its number: a reconstructed tokenizer."""
+        """The basis of its numbers: a reconstructed tokenizer."""
         return "reconstructed"
 
     @property
@@ -89,7 +89,7 @@ class ReconstructedCounter(CounterBase):
         return f"{self.model} (reconstructed by ctok, family {self.family})"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens; a text counted before is remembered."""
+        """Count one text, in tokens, using the cache."""
         check_text(text, self)
         return _memory(self.family).count(text, rebuilt(self.family))
 
@@ -109,12 +109,12 @@ def _memory(family: str) -> CountMemory:
 def rebuilt(family: str) -> Callable[[str], int]:
     """Return a counting function for one tokenizer family.
 
-    It counts chunk by chunk, or by ctok's public function where that cannot be trusted.
+    It counts chunk by chunk, or with ctok's public function if that is not reliable.
 
     Raises
     ------
     ImportError
-        If ctok is not installed, or does not count what its 1.3.0 counts.
+        If ctok is not installed, or its counts differ from those of version 1.3.0.
     """
     ctok = import_module(CTOK)
     frame = ctok.tokenize("", family).count("\u27e8pad\u27e9")
@@ -133,7 +133,7 @@ def rebuilt(family: str) -> Callable[[str], int]:
 
 @cache
 def is_usable() -> bool:
-    """Tell whether ctok is installed and counts as documented."""
+    """Return True if ctok is installed and counts as expected."""
     if find_spec(CTOK) is None:
         return False
     try:
@@ -147,10 +147,10 @@ def is_usable() -> bool:
 
 
 class _Tiling:
-    """Count chunk by chunk with the vocabulary and the stream of one of ctok's families.
+    """A counter by chunks, with the vocabulary and the stream of a ctok family.
 
-    One number is remembered of a chunk: its pieces times 4, plus 2 where its stream begins with a word's
-    begin, plus 1 where it ends with a word's end. A single blank between an end and a begin costs nothing.
+    One number is cached per chunk: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it ends
+    with a word end. A single blank between a word end and a word start costs nothing.
     """
 
     def __init__(self, family: str) -> None:
@@ -193,7 +193,7 @@ class _Tiling:
                 raise ValueError(f"a piece {brief(piece)} that goes over a seam")
 
     def count(self, text: str) -> int:
-        """Count one text, in tokens, without the frame of a message."""
+        """Count one text, in tokens, without message framing."""
         if not text:
             return 0
         normal = self._normal(text)
@@ -233,7 +233,7 @@ class _Tiling:
         return total
 
     def _normal(self, text: str) -> str:
-        """Normalise a text as ctok does, line by line, and only the lines that are not plain ASCII."""
+        """Normalise the lines of a text that are not plain ASCII, as ctok does."""
         if text.isascii() and _CONTROL.search(text) is None:
             return text
         fold = self._model.fold_quotes
@@ -248,7 +248,7 @@ class _Tiling:
     def _remembered(self, unit: str) -> int:
         """Return or count the tokens of a unit between two blanks.
 
-        When one generation is full, the older one is dropped.
+        When a cache generation is full, the older one is dropped.
         """
         cost = self._seamed_before.get(unit)
         if cost is None:
@@ -305,7 +305,7 @@ class _Tiling:
         return cost
 
     def _long_chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Count a long chunk in parts, cut where a word ends before a digit or a sign."""
+        """Count a long chunk in parts, split where a word ends before a digit or sign."""
         cuts = [0]
         while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
             cuts.append(match.end())
@@ -322,7 +322,7 @@ class _Tiling:
     def _counted(self, chunk: str, left: int, right: bool) -> int:
         """Count a chunk without blanks.
 
-        The lowest two bits of the result say how it begins and ends, see `_chunk`.
+        The lowest two bits of the result state how it starts and ends; see the class.
         """
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
@@ -391,9 +391,10 @@ class _Tiling:
     def _shortened(self, stream: str) -> tuple[str, int]:
         """Remove whole pieces from long runs of one character; return the stream and those pieces.
 
-        Let m be the longest piece of that character alone. Of m other pieces of it some neighbours' lengths add up to
-        a multiple of m, so pieces of length m do as well: fewer than m others are needed, and a run longer than
-        m x m and a piece at either edge holds one of length m. Without it the rest is covered by one piece less.
+        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent ones
+        add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
+        and a run longer than m x m, plus a piece at either edge, contains one of length m. Removing it leaves a text
+        that needs one piece less.
         """
         parts = []
         taken = 0
@@ -414,7 +415,10 @@ class _Tiling:
 
 @cache
 def _many_marks() -> Any:
-    """Return the pattern of a long row of combining marks; its library is imported when a text is first counted."""
+    """Return the pattern of a long row of combining marks.
+
+    Its library is imported at the first count.
+    """
     import regex  # 20 ms that making a counter need not pay
 
     return regex.compile(r"\p{M}{64,}")

@@ -1,4 +1,4 @@
-"""Count many texts at once: threads, batches, and the optional faster tokenizer."""
+"""Counting of many texts: threads, batches, and the optional faster tokenizer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
 @cache
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
-    """Return the fastest exact way to count many texts with one encoding; it lets other threads run meanwhile.
+    """Return the fastest exact function that counts many texts with an encoding.
+
+    Other threads can run during its calls.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
 
 
 def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Distribute texts over calls whose tokens fit the processor's cache."""
+    """Distribute texts over calls whose tokens fit into the processor's cache."""
     start = length = 0
     for end, text in enumerate(texts, start=1):
         length += len(text)
@@ -100,7 +102,7 @@ _MOST_THREADS: Final = 8
 def counted_in_threads(
     count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]
 ) -> list[int]:
-    """Count texts, on several threads if that is faster.
+    """Count texts, in several threads if that is faster.
 
     Examples
     --------
@@ -185,13 +187,13 @@ def accelerated(name: str) -> CountMany | None:
     Returns
     -------
     callable or None
-        From any strings to their sizes, in tokens; None if it is not installed, does not know the encoding or fails its
-        test.
+        Function from texts to their sizes in tokens; None if the tokenizer is not installed, does not support the
+        encoding or fails its test.
 
     Warns
     -----
     RuntimeWarning
-        Once for an encoding, if it is installed and fails.
+        Once per encoding, if the installed tokenizer fails its test.
     """
     spent = _work_of(name)
     with spent.lock:
@@ -202,7 +204,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """Characters counted with an encoding, and its faster tokenizer if loaded."""
+    """The characters counted with an encoding, and its faster tokenizer if loaded."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -217,7 +219,7 @@ def _work_of(name: str) -> _EncodingWork:
 
 
 def _start_anew() -> None:
-    """Forget, in a forked process, the threads and the faster tokenizer of its parent, which are not copied whole."""
+    """Discard the parent's threads and faster tokenizer after a fork."""
     global _threads, _is_usable
     _threads = None
     _is_usable = _PACKAGE not in sys.modules
@@ -229,7 +231,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Faster:
-    """Counts of one encoding by gigatoken, in calls of one thread at a time; it serves no two at once."""
+    """A counter of one encoding with gigatoken, called by one thread at a time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -254,7 +256,7 @@ class Faster:
         return [size for text in texts for size in self._few([text])]
 
     def covers(self, text: str) -> bool:
-        """Tell whether the test covers every character of a text."""
+        """Return True if the test covers every character of a text."""
         if text.isascii():
             return True
         import numpy as np
@@ -271,7 +273,7 @@ class Faster:
 
 
 def _encode(name: str) -> Callable[[str], Any]:
-    """Make a tokenizer of gigatoken's from the shipped vocabulary, which it reads from a file only."""
+    """Build a gigatoken tokenizer from the shipped vocabulary, through a temporary file."""
     import tempfile  # which counting without gigatoken need not pay for
 
     tokenizer = import_module(_PACKAGE).Tokenizer
@@ -319,17 +321,17 @@ def _first_difference(name: str, faster: Faster) -> str:
 
 @cache
 def golden() -> dict[str, Any]:
-    """Read the texts and tokens that a tokenizer must reproduce.
+    """Read the test texts and tokens for faster tokenizers.
 
-    "texts" and, for each encoding, tiktoken's "counts" of them; "characters", as first and last of each row of
-    them, and, for each encoding and context, the "digests" of tiktoken's tokens of them all.
+    The file has "texts" with tiktoken's "counts" for each encoding, and "characters" (first and last of each range)
+    with the "digests" of tiktoken's tokens of all of them, for each encoding and context.
     """
     document: dict[str, Any] = json.loads(read_bytes("encodings/golden.json"))
     return document
 
 
 def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    r"""Yield each context of a test with a text of every character in it, one per line.
+    r"""Yield each test context with a text of every character in it.
 
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]

@@ -1,15 +1,14 @@
-r"""Long text without a seam, counted in bounded memory: a file that is one word, or a billion blanks.
+r"""Counting of long texts without seams, such as a billion blanks, in bounded memory.
 
-Such text is read in windows. A window is counted up to the last place where the pattern divides it, whatever comes
-after the window. If one run of letters, marks or blanks fills a window, the end of its piece is found by reading on.
-A piece that is larger than a window is encoded window by window. This is exact, because of one fact about byte-pair
-encodings:
+The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
+following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
+piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
-    A row of tokens is the encoding of its bytes if every two neighbours are the encoding of theirs.
+    A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of theirs.
 
-The reason: the first merge across the border of two tokens would also happen if these two stood alone. So the windows
-overlap by some tokens. Where both windows have the same token at the same place, the rows are joined there; then any
-two neighbours stand together in one of the two windows.
+The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. So the
+windows overlap by some tokens, and are joined where both have the same token at the same place; any two adjacent tokens
+are then together in one of the two windows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MARK: Final = r"^\s\p{L}\p{N}"
 
 
 def count_seamless(name: str, text: str) -> int:
-    """Count a long text without a seam, such as a row of flags, window by window.
+    """Count a long text without a seam, window by window.
 
     >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
     200001
@@ -49,7 +48,7 @@ def count_seamless(name: str, text: str) -> int:
 
 
 def count_stretch(name: str, read: Read) -> int:
-    """Count the valid UTF-8 that `read` reads, from offset 0 to the end.
+    """Count the valid UTF-8 text returned by `read`, from offset 0 to the end.
 
     >>> text = ("ab" * 200_000 + "!").encode()
     >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
@@ -67,13 +66,13 @@ def count_stretch(name: str, read: Read) -> int:
 
 @lru_cache(maxsize=64)
 def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
-    """Return how many bytes of a window are certainly whole pieces, and their tokens."""
+    """Return the bytes of a window that are certainly whole pieces, and their tokens."""
     cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
     return len(text[:cut].encode()), encodings.counting_function(name)(text[:cut])
 
 
 def piece_end(written: str, read: Read, at: int) -> int:
-    """Return the end of the piece that begins at an offset.
+    """Return the end of the piece that starts at an offset.
 
     >>> text = "Hello  world".encode()
     >>> piece_end(encodings.pattern_of("o200k_base"), lambda at, size: text[at : at + size], 5)
@@ -112,7 +111,7 @@ def _tokens(name: str, piece: bytes) -> array[int]:
 
 @cache
 def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
-    """Give the alternatives of a shipped pattern: of o200k_base, cl100k_base, or r50k_base and its kin."""
+    """Return the alternatives of a shipped pattern."""
     if r"\p{Lu}" in written:
         numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
         return (
@@ -142,7 +141,10 @@ def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
 
 
 def _words_by_case() -> Iterator[tuple[_Step, ...]]:
-    """Yield o200k_base's patterns of a word: capitals, then small letters; letters without case count as both."""
+    """Yield o200k_base's word patterns: capitals, then lower-case letters.
+
+    Letters without case belong to both.
+    """
     capitals, small, both = (
         r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
         r"\p{Ll}\p{Lm}\p{Lo}\p{M}",
@@ -158,7 +160,7 @@ def _words_by_case() -> Iterator[tuple[_Step, ...]]:
 
 
 def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
-    """Return a step that matches a run of characters of one class, however long."""
+    """Return a step that matches a run of any length of one class."""
 
     def step(read: Read, at: int) -> int | None:
         end = at
@@ -173,7 +175,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
 
 def _inside(run: str, text: str) -> tuple[int, int]:
-    """Return the characters and bytes of a run at the beginning of a text."""
+    """Return the characters and bytes of a run at the start of a text."""
 
     def make() -> tuple[int, int]:
         match = pattern(run).match(text)
@@ -186,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Go through characters of a class up to the last that is of another class too."""
+    """Advance through a class up to the last character that is also of another."""
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at
@@ -224,9 +226,9 @@ def _to_the_end(read: Read, at: int) -> int | None:
 
 
 def _all_but_one(read: Read, at: int) -> int | None:
-    """Skip blanks except the last, which belongs to the following text.
+    """Skip all blanks but the last, which belongs to the following text.
 
-    At the end of the text all are skipped.
+    At the end of the text, skip all of them.
     """
     end = _run(r"\s")(read, at) or at
     if not read(end, 1):
@@ -236,9 +238,9 @@ def _all_but_one(read: Read, at: int) -> int | None:
 
 
 def text_at(read: Read, at: int, size: int | None = None) -> str:
-    """Read whole characters from an offset on.
+    """Read whole characters, starting at an offset.
 
-    Bytes that are not UTF-8 raise an error with their offset.
+    Invalid UTF-8 raises an error with its offset.
     """
     size = _WINDOW if size is None else size
     data = read(at, size)

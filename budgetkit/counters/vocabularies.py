@@ -1,9 +1,8 @@
-"""Vocabularies that are not shipped: their models, files and counters.
+"""Counters with vocabularies that are not shipped.
 
-``data/vocabularies.toml`` holds a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's), or it
-is a file that the user has (Gemini's). Files are looked for in the folders of ``$BUDGETKIT_TOKENIZERS``, in the cache
-of Google's SDK and in Hugging Face's, always without a network, and one is taken only if its SHA-256 stands in the
-table.
+``data/vocabularies.toml`` has a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's) or is a
+file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS`` and in the
+caches of Google's SDK and Hugging Face, without a network. A file is used only if its SHA-256 is in the table.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
 class VocabularyCounter(CounterBase):
     """Count a model's tokens with a tokenizer file that is not shipped.
 
-    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+    Made by :func:`budgetkit.counter`. The file is loaded at the first count.
 
     Parameters
     ----------
     model : str
-        The model that is counted for.
+        The model to count for.
     vocabulary : str
-        The file's name beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
+        Name of the file shown with counts: a name in ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
     file : TokenizerFile
-        Where the vocabulary lies, and how it is read.
+        Path and format of the vocabulary.
     is_exact : bool
-        Whether the file is known to be the vocabulary of the model's maker.
+        If true, the file is known to be the maker's vocabulary of the model.
 
     Examples
     --------
@@ -74,12 +73,12 @@ class VocabularyCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its number: the maker's own, confirmed file or any other."""
+        """The basis of its numbers: the maker's own, confirmed file, or any other."""
         return "exact" if self.is_exact else "estimate"
 
     @property
     def name(self) -> str:
-        """The model, and which file counted."""
+        """The model and the name of the file."""
         note = "" if self.exact else ", an estimate"
         return f"{self.model} ({self.vocabulary}{note})"
 
@@ -90,7 +89,7 @@ class VocabularyCounter(CounterBase):
 
 
 def vocabulary_of(model: str) -> dict[str, Any] | None:
-    """Return the row of the table that counts a model, or None.
+    """Return the vocabulary row for a model, or None.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def best(model: str) -> Counter | None:
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
     """Return a model's counter from a vocabulary file, or None.
 
-    It is None if the file or the library that reads it is missing.
+    None if the file or the library that reads it is missing.
     """
     row = vocabulary_of(model) or {}
     path = None
@@ -137,12 +136,12 @@ def _of_file(model: str, folders: str) -> VocabularyCounter | None:
 
 
 def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
-    """Make the counter of a model from a tokenizer file of the user's.
+    """Return a model's counter with the user's tokenizer file.
 
     Raises
     ------
     ValueError
-        If there is no such file.
+        If the file does not exist.
     """
     place = Path(path).expanduser()
     if not place.is_file():
@@ -163,7 +162,7 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
     """Return the basis of a counter's numbers for a model.
 
-    Counts by another model's tokenizer are an estimate.
+    Counts with another model's tokenizer are estimates.
 
     Examples
     --------
@@ -185,9 +184,9 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 
 
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
-    """Return the estimator of a model's tokens, or an empty text.
+    """Return the counter that estimates a model's tokens.
 
-    It is empty if the tokens are not estimated.
+    Empty if the tokens are not estimated.
 
     Examples
     --------
@@ -207,7 +206,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint for a more accurate count of a model, or an empty text.
+    """Return a hint for a more accurate count of a model, if any.
 
     Examples
     --------
@@ -236,7 +235,7 @@ def _is_exact(row: dict[str, Any], model: str) -> bool:
 
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
-    """Find a vocabulary's file by its digest, in the user's folders first."""
+    """Find a vocabulary's file by its digest, first in the user's folders."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
@@ -245,7 +244,7 @@ def _cached_file(vocabulary: str, folders: str) -> Path | None:
 
 
 def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
-    """List the files that may be a vocabulary: first the user's, then those in the caches of other tools."""
+    """List possible vocabulary files: the user's first, then other tools' caches."""
     for folder in filter(None, folders.split(os.pathsep)):
         place = Path(folder).expanduser()
         if place.is_file():
@@ -271,7 +270,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether a file in a folder that all users share, and its own folder, belong to this user alone."""
+    """Return True if a file in a shared folder, and its own folder, belong to this user."""
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:
@@ -283,9 +282,9 @@ def _is_own(path: Path) -> bool:
 
 @cache
 def _digest(path: Path) -> str:
-    """Return a file's SHA-256, or an empty text.
+    """Return a file's SHA-256.
 
-    It is empty for a file that cannot be read or is too large for a vocabulary.
+    Empty if the file cannot be read or is too large for a vocabulary.
     """
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:

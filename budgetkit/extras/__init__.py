@@ -1,1 +1,1 @@
-"""Additions for pipelines: the shell, the gate, endpoints, framework adapters and redaction."""
+"""Extras for pipelines: the command line, the gate, endpoints, framework adapters and redaction."""

@@ -1,7 +1,7 @@
-"""redact(): a conversation that can be shown to others, with filler in place of its words and every size as it was.
+"""redact(): a shareable copy of a conversation, with filler for its words and unchanged sizes.
 
-Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. Data that
-no figure uses (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
+Names of tools, parameters and JSON fields are replaced consistently. Data that no figure uses (metadata, ids, thoughts,
+image bytes, unknown fields) is omitted.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _VALUES = ("default", "const", "enum", "example", "examples")
 def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
-    Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
-    demand, plans and replays by that counter give the same figures. Anything that reads words gives other figures: the
-    proxy for evidence (marks are kept, as indices), a policy that weighs words, another counter.
+    Every text, and each part of it between punctuation marks, keeps its number of tokens under the given counter, so
+    that demand, plans and replays with that counter stay the same. Anything that reads words gives other results: the
+    evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
 
     Parameters
     ----------
     trace : Trace, str, Path, frame or messages
-        The conversation, or what holds it.
+        The conversation to redact.
     counter : str, Model or callable
-        The counter of the figures: the name of a counter or model, or a function from text to tokens.
+        The counter whose numbers stay the same: a function from text to tokens, or the name of a counter or model.
 
     Returns
     -------
     Trace
-        Named "redacted". The same trace and counter always give the same filler.
+        A trace named "redacted". The same trace and counter always give the same filler.
 
     Raises
     ------
     ValueError
-        If the counter takes no filler for the size of a text.
+        If no filler has the size of a text under the counter.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class _Redaction:
         return raw
 
     def word(self, word: Any) -> Any:
-        """Rename a word of a format, such as a role, unless everybody knows it."""
+        """Replace a word of a format, such as a role, unless it is public."""
         if not isinstance(word, str):
             return self.value(word)
         return word if word in _public_words() else self.filler.name(word)
@@ -147,7 +147,7 @@ class _Redaction:
         )
 
     def schema(self, value: Any, named: bool = False) -> Any:
-        """Replace names and texts of a tool schema; its keywords stay."""
+        """Replace the names and texts of a tool schema, keeping its keywords."""
         if isinstance(value, list | tuple):
             return [self.schema(entry) for entry in value]
         if not isinstance(value, Mapping):
@@ -250,7 +250,7 @@ class _Redaction:
 
 @cache
 def _public_words() -> frozenset[str]:
-    """List the words of formats, roles, parts and schemas that everybody has."""
+    """List the public words of formats, roles, parts and schemas."""
     return format_names().union(
         format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )
@@ -289,9 +289,9 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Return the listed model that a name begins with.
+    """Return the listed model that a name starts with.
 
-    The path, the date and the tuner are left out.
+    The path, the date and the fine-tuning suffix are removed.
     """
     if not isinstance(name, str):
         return None

@@ -1,4 +1,4 @@
-"""Conversion of user input: one function for each kind, shared by all public functions.
+"""Conversion of user input, one function for each kind.
 
     budget         a Budget, a preset or its name, a saved state, a path       budgets.budget_of
     policy         a Policy or its name                       budgetkit.pruning.policies.systems.policy_of
@@ -8,6 +8,6 @@
     texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.lab.accuracy.corpora.corpus_of
     tools          OpenAI's, Anthropic's, Gemini's, an MCP server's      budgetkit.requests.reading.tools.read_tools
 
-A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is
-called a path open files. Unknown input is refused in a sentence.
+The meaning of a string depends on the parameter alone, never on the files on disk. Only a `pathlib.Path`, `load_trace`
+and parameters called a path open files. Unknown input raises an error.
 """

@@ -1,6 +1,6 @@
-"""Budgets as users pass them, with their counter and framing, and configuration files.
+"""Budgets in any form that users pass, and configuration files.
 
-A configuration file holds a whole budget, so that it can be loaded, checked and used without code::
+A configuration file defines a complete budget that can be loaded, checked and used without code::
 
     model: gpt-5.4-mini                sets window, counter and framing; may be left out
     window: 16384                      in tokens, instead of the model's
@@ -8,8 +8,8 @@ A configuration file holds a whole budget, so that it can be loaded, checked and
     policy: oldest first               or {class: SlidingWindow, turns: 6}
     budget: chat                       a preset's name, or a budget as `to_yaml` writes it under "budget"
 
-Instead of ``budget`` there may be ``context_budget``, as Plan #195 writes it (document 003). It stands alone: sections
-that it does not name do not exist.
+``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. It defines all sections: those that
+it does not name do not exist.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ _SAVED: Final = {"budgetkit", "budget", "plan"}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The fields of a configuration file, as they were read.
+    """The fields of a configuration file.
 
-    They are not combined yet, since the model may be chosen elsewhere.
+    They are not combined yet, because the caller may choose another model.
 
     Parameters
     ----------
     budget : str or Mapping
-        A preset's name, or the fields of a budget or of a ``context_budget``.
+        A preset's name, or the fields of a budget or ``context_budget``.
     is_plan_195 : bool
-        Whether it is a ``context_budget``.
+        If true, `budget` is a ``context_budget``.
     model, counter : str, optional
-        Their names.
+        Names of the model and the counter.
     policy : Policy, optional
         The pruning policy.
     window : int, optional
-        In tokens.
+        Context window, in tokens.
     """
 
     budget: str | Mapping[str, Any]
@@ -105,7 +105,7 @@ def filled_in(
 
 
 def is_configuration(data: object) -> bool:
-    """Tell a configuration from a saved state.
+    """Return True for a configuration, False for a saved state.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     Raises
     ------
     ValueError
-        If a key is unknown, a value is none of its kind, or there is not one budget.
+        If a key is unknown, a value is invalid, or there is not exactly one budget.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _checked_name(what: str, value: object) -> str | None:
 
 
 def _policy(value: object) -> Policy | None:
-    """Return a policy by its name, or by its class and numbers."""
+    """Return a policy by its name, or by its class and fields."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -208,7 +208,10 @@ def _policy(value: object) -> Policy | None:
 
 
 def _classes() -> dict[str, type[Policy]]:
-    """List the policies that a class and its fields write: neither the base class, nor a system without its rules."""
+    """List the policy classes that a configuration may use.
+
+    The base class and systems without rules are excluded.
+    """
     kinds = ((name, getattr(policies, name)) for name in policies.__all__)
     return {
         name: kind
@@ -265,7 +268,7 @@ def setup_of(
     counter : str, Model or callable, optional
         The counter; default: the model's own, or o200k_base without a model.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; default: the model's own, or the framing of the counter's model.
+        Tokens that a message costs beyond its text; default: that of the model or of the counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
@@ -274,14 +277,14 @@ def setup_of(
     Returns
     -------
     Setup
-        All of them resolved.
+        The resolved budget, counter, framing, model and policy.
 
     Warns
     -----
     UnknownModelWarning
-        If nothing knows a model that is given by name; its window is known here, and its encoding is not.
+        If the name of the model is unknown.
     RetiredModelWarning
-        If the model has ended.
+        If the provider has ended the model.
 
     Examples
     --------
@@ -318,18 +321,18 @@ def setup_of(
 def budget_of(
     budget: AnyBudget, model: AnyModel | None = None, window: int | None = None
 ) -> Budget:
-    """Return a budget, however it is given.
+    """Convert a budget in any form to a `Budget`.
 
     Parameters
     ----------
     budget : Budget, str, Path, Mapping or callable
-        A budget; a preset or its name; a saved state or a configuration (:mod:`budgetkit.inputs.budgets`) as text
-        (JSON or YAML), as plain data, or as the path of its file. A name is always a preset's, also where a file is
-        called so.
+        A budget; a preset or its name; a saved state or a configuration (:mod:`budgetkit.inputs.budgets`) as text (JSON
+        or YAML), as plain data, or as the path of its file. A name always means a preset, even if a file has the same
+        name.
     model : str or Model, optional
         The model whose window a preset divides.
     window : int, optional
-        Another window, in tokens; of a budget that is there already, too.
+        Context window, in tokens; overrides that of an existing budget or of the model.
 
     Returns
     -------
@@ -341,7 +344,7 @@ def budget_of(
     LookupError
         If no preset has that name.
     ValueError
-        If a preset is given neither a window nor a model whose window is known, or a saved state cannot be read.
+        If a preset has no window and no model with a known window, or a saved state cannot be read.
     TypeError
         If it is none of these.
 
@@ -397,7 +400,7 @@ def budget_of(
 
 
 def read_budget(budget: AnyBudget) -> AnyBudget:
-    """Read a budget or configuration from a file, text or data; return others unchanged.
+    """Read a budget or configuration from a file, text or data.
 
     Examples
     --------
@@ -419,7 +422,7 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
 def budget_in(text: str, name: str) -> AnyBudget:
     """Read a budget from the text of a file or pipe.
 
-    Errors begin with its name.
+    Error messages start with the file's name.
     """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):
@@ -433,7 +436,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
-    """Return the preset of a name, or a function unchanged.
+    """Return a preset by name, or a function unchanged.
 
     Examples
     --------

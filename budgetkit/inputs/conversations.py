@@ -1,7 +1,7 @@
-"""A conversation as passed by the caller: a trace, a shipped one's name, a path, or messages in any form.
+"""Conversations in any form that users pass: traces, names, paths or messages.
 
-A string is the name of a shipped trace, or else the path of a file: `load_trace` reads it. Functions that take messages
-of an application (`trim`, `Conversation.add`, `count_request`) take no such string.
+A string is the name of a shipped trace, or else the path of a file, which `load_trace` reads. Functions for messages of
+an application (`trim`, `Conversation.add`, `count_request`) accept no such string.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AnyTrace = Any
 
 
 def trace_of(trace: AnyTrace) -> Trace:
-    """Return one conversation; of several, the first.
+    """Convert input to a trace; of several conversations, the first.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ def trace_of(trace: AnyTrace) -> Trace:
 
 
 def traces_of(traces: AnyTrace) -> list[Trace]:
-    """Return several conversations.
+    """Convert input to several traces.
 
     Parameters
     ----------
     traces : sequence, Trace, str, Path, file or frame
-        A list of anything that :func:`trace_of` accepts, or a name or a file with several.
+        A list of values that :func:`trace_of` accepts, or a name or file with several conversations.
 
     Returns
     -------
     list of Trace
-        In their order.
+        The conversations, in order.
 
     Examples
     --------
@@ -98,19 +98,19 @@ def own_model(trace: Trace) -> Model | None:
 
 
 def opening_model(model: str | Model | None, trace: Trace | None = None) -> Model:
-    """Return the model that explorers, app, reports and shell start with.
+    """Return the initial model for explorers, app, reports and shell.
 
     Parameters
     ----------
     model : str or Model, optional
-        The one that is named.
+        Model given by the caller.
     trace : Trace, optional
-        The conversation; its own model is used if none is named.
+        The conversation; its own model is used if none is given.
 
     Returns
     -------
     Model
-        Its window and its counter hold unless others are named; `DEFAULT_MODEL` where nothing names one.
+        The given model, the conversation's own, or `DEFAULT_MODEL`.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
 
 
 def _is_messages(value: Any) -> bool:
-    """Tell whether this is a list of messages, in OpenAI's form or already read."""
+    """Return True for a list of messages, as OpenAI dictionaries or objects."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(
@@ -133,7 +133,7 @@ def _is_messages(value: Any) -> bool:
 
 
 def _is_conversation(value: Any) -> bool:
-    """Tell a conversation in a list of several from a message in one."""
+    """Return True for a conversation in a list, False for a message."""
     if isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns"):
         return True
     return isinstance(value, Mapping) and "messages" in value
@@ -155,7 +155,7 @@ _SCORES = ("score", "relevance_score", "similarity")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One item for a section: a message with its score."""
+    """An item for a section: a message with its score."""
 
     message: Message
     score: float = 0.0
@@ -172,7 +172,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     role : str
         Role of a text, such as "context".
     where : str
-        Name of the place in an error.
+        Name of the place, for error messages.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
 
 
 def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
-    """Read a passage from its fields; they may stand under "document" or "node", beside the score."""
+    """Read a passage from its fields, which may be nested under "document" or "node"."""
     inside = next(
         (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
         None,
@@ -222,7 +222,7 @@ def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
 
 
 def _of_object(value: Any, role: str, where: str) -> Piece:
-    """Read a passage, or a message, of another library."""
+    """Read a passage or a message from another library's object."""
     inner = getattr(value, "node", value)  # LlamaIndex keeps the score beside the node
     text = getattr(inner, "page_content", None)
     if text is None and not hasattr(inner, "role") and not hasattr(inner, "content"):

@@ -1,14 +1,14 @@
-"""Models: their windows, and the other facts that a model's name decides.
+"""Models: context windows, encodings, limits and end dates.
 
-The meaning of a window is its *kind*::
+The *kind* of a window says what it holds::
 
     shared   prompt + answer <= window                        most models
     input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
 
-so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts only, from
-``data/models.csv``, where every row names its source and date. A name that is not in the table is never answered
-silently: :attr:`Model.provenance` says how an answer was found, and the last resort warns. A public function resolves a
-name once, by :func:`resolve`, and passes the model on.
+so GPT-5, advertised with 400,000 tokens, has a window of 272,000 for the prompt and 128,000 for the answer. The facts
+come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name was
+looked up, and an unknown name causes a warning. Public functions resolve a name once, with :func:`resolve`, and pass
+the model on.
 """
 
 from __future__ import annotations
@@ -69,57 +69,56 @@ class UnknownModelWarning(UserWarning):
 
 
 class RetiredModelWarning(UserWarning):
-    """The provider has retired a model, or announced that it would by now."""
+    """The provider has ended a model, or its announced end date has passed."""
 
 
 def today() -> Day:
     """Return today's date, or the one in the variable BUDGETKIT_TODAY.
 
-    It decides whether a model has ended.
+    The date decides whether a model has ended.
 
-    Pages and tests that set it give the same output on any day.
+    Pages and tests set the variable to get the same output on any day.
     """
     return Day.fromisoformat(os.environ.get("BUDGETKIT_TODAY") or Day.today().isoformat())
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Describe one model's context window.
+    """A model's context window and the facts needed to count for it.
 
     Parameters
     ----------
     name : str
-        As its provider writes it.
+        The provider's name for it.
     window : int
-        Context window, in tokens; prompt and answer together, or the prompt alone, as ``kind`` says.
+        Context window, in tokens: prompt and answer together or the prompt alone, depending on ``kind``.
     kind : {"shared", "input"}
         Content of the window.
     max_output : int, optional
-        Longest answer, in tokens: inside a shared window, on top of an input window.
+        Longest answer, in tokens; part of a shared window, in addition to an input window.
     encoding : str
-        Encoding that its tokens are counted with.
+        Encoding used to count its tokens.
     encoding_is_own : bool
-        Whether that is the model's own; otherwise it stands in, and counts made with it are estimates.
+        If true, the encoding is the model's own; otherwise counts with it are estimates.
     provider : str
-        Who made it.
+        Provider of the model.
     framing : str, optional
         Name of its framing in :data:`budgetkit.requests.FRAMINGS`, if known.
     source : str
-        Where the numbers come from.
+        Source of the numbers.
     date : str
-        When they were read there, as ISO date.
+        Date when they were read, as an ISO date.
     provenance : str
-        How this answer to a name was found.
+        How the name was looked up.
     ends : str
-        Day that its provider ends it, as ISO date, by the same source; empty if none is announced.
+        Day when the provider ends the model, as an ISO date. Empty if none is announced.
 
     Raises
     ------
     ValueError
-        If the kind is none of these, the window is not above 0, or a shared window is smaller than the
-        answer.
+        If the kind is unknown, the window is not above 0, or a shared window is smaller than the answer.
     TypeError
-        If window or answer is not a whole number.
+        If the window or the answer is not a whole number.
 
     Examples
     --------
@@ -157,26 +156,26 @@ class Model:
 
     @property
     def total(self) -> int:
-        """Most tokens of prompt and answer together."""
+        """Maximum of prompt and answer together, in tokens."""
         if self.kind == "input":
             return self.window + (self.max_output or 0)
         return self.window
 
     @property
     def ended(self) -> bool:
-        """Whether its provider has ended it by today."""
+        """True if the provider has ended the model by today."""
         return bool(self.ends) and self.ends <= today().isoformat()
 
     @property
     def is_known(self) -> bool:
-        """Whether its window is known; otherwise a default is used."""
+        """True if the window is known; otherwise a default is used."""
         note = self.provenance.rpartition("; ")[2]
         is_given = note.endswith("overridden") and "window" in note
         return is_given or not self.provenance.startswith("default: ")
 
     @property
     def notice(self) -> str:
-        """The sentence on an unknown or an ended model; empty for any other."""
+        """A warning about an unknown or ended model. Empty for any other."""
         if self.ended:
             retired = f"{brief(self.name)} was retired on {self.ends} ({self.source})"
             return f"{retired}. Its last known window is used; choose another model."
@@ -184,7 +183,7 @@ class Model:
 
     @property
     def tokenizer(self) -> Literal["exact", "calibrated", "stand-in"]:
-        """The kind of count: by its own vocabulary, a calibrated one, or a stand-in."""
+        """The kind of tokenizer: the model's own, a calibrated one, or a substitute."""
         if self.encoding_is_own:
             return "exact"
         # somebody's own encoding counts more than what the table says
@@ -194,17 +193,17 @@ class Model:
 
     @property
     def openai_family(self) -> str:
-        """The family of OpenAI's whose rules bill it exactly; empty for all other providers."""
+        """The OpenAI family whose billing rules apply. Empty for all other providers."""
         return openai_family(self.name)
 
     @property
     def host(self) -> str:
-        """The host that runs it or passes it on, such as "bedrock"; empty for its maker."""
+        """The host that runs the model or forwards requests, such as "bedrock". Empty for its maker."""
         return host_of(self.name)
 
     @property
     def is_routed(self) -> bool:
-        """Whether a router lists it under its maker's name but bills it by its own rules.
+        """True if a router lists the model under its maker's name but bills it by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)
@@ -258,39 +257,40 @@ def models() -> tuple[Model, ...]:
 def model(
     name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any
 ) -> Model:
-    """Look a model up: by its name in any spelling, in genai-prices, or by default.
+    """Look up a model by name.
 
-    A date, a cloud's prefix or a router's suffix names the same model. Any other longer name may be another model.
+    Spelling does not matter, and a date, a cloud's prefix or a router's suffix names the same model. Any other longer
+    name may be another model. Names that are not listed are looked up in genai-prices.
 
     Parameters
     ----------
     name : str or Model
-        ``"gpt-5.4"``, or with a date, ``"gpt-5.4-2026-03-05"``, or with a provider, ``"openai/gpt-5.4"``. Upper
-        and lower case are the same, and blanks around it do not count. A model stays what it is.
+        A name such as ``"gpt-5.4"``, with or without a date (``"gpt-5.4-2026-03-05"``) and a provider
+        (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with its overrides.
     unknown : {"default", "raise"}
-        Treatment of an unknown name: take the numbers of the listed model whose name it extends, or else a window of
-        8,192 tokens and cl100k_base, with a warning; or raise.
+        Treatment of an unknown name. "default" warns and uses the listed model whose name it extends, or else a window
+        of 8,192 tokens and cl100k_base; "raise" raises an error.
     **overrides
-        Fields of :class:`Model` that are known better, such as ``window=32_768``.
+        Fields of :class:`Model` to override, such as ``window=32_768``.
 
     Returns
     -------
     Model
-        Its ``provenance`` says which of these routes it came by.
+        The model; its ``provenance`` says how it was found.
 
     Raises
     ------
     ValueError
-        If the name is empty, nothing knows it and ``unknown`` is ``"raise"``, or an override is out of its range.
+        If the name is empty, unknown with ``unknown="raise"``, or an override is out of range.
     TypeError
-        If an override is no field of a model.
+        If an override is not a field of a model.
 
     Warns
     -----
     UnknownModelWarning
-        If nothing knows the name, saying what stands in.
+        If the name is unknown; the warning names the default used.
     RetiredModelWarning
-        If its provider has ended it.
+        If the provider has ended the model.
 
     Examples
     --------
@@ -320,27 +320,27 @@ def model(
 
 
 def resolve(name: str | Model, window: int | None = None, *, must_know: bool = False) -> Model:
-    """Look a model up, without the warnings of :func:`model`.
+    """Look up a model without warnings.
 
     Parameters
     ----------
     name : str or Model
-        A name as :func:`model` takes it, or what was looked up already.
+        A name as in :func:`model`, or a model that was looked up already.
     window : int, optional
         A window in tokens that replaces the model's.
     must_know : bool, default False
-        Whether a model with an unknown window is refused unless ``window`` is given; otherwise a default is used, and
+        If true, raise an error for an unknown window unless ``window`` is given; otherwise a default is used, and
         ``notice`` says so.
 
     Returns
     -------
     Model
-        The same for the same name.
+        The model; the same object for the same name.
 
     Raises
     ------
     ValueError
-        If the window is unknown and has to be.
+        If the window is unknown and ``must_know`` is true.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def model_name(model: str | Model) -> str:
 
 
 def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
-    """Return one model or several as a list; an empty list is refused.
+    """Return one or more models as a list; reject an empty list.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return the name for looking a model up again; refuse one described by hand.
+    """Return the name to look a model up again; reject one described by hand.
 
     Examples
     --------
@@ -422,7 +422,7 @@ def listed_name(model: str | Model) -> str:
 
 
 def found_by(name: str) -> Model | None:
-    """Look a name up wherever names are listed; None, without a warning, for an unknown model.
+    """Look up a name without a warning; return None for an unknown model.
 
     Examples
     --------
@@ -441,9 +441,9 @@ def found_by(name: str) -> Model | None:
 
 
 def _by_name(name: str) -> Model | None:
-    """Find a listed model; keep a more specific name, which decides the bill.
+    """Find a listed model, keeping the more specific name for billing.
 
-    A fine-tuned model has prices of its own, a path names who passes requests on, and a suffix which copy runs.
+    Prices may depend on it: a fine-tuned model has its own, a path names a host or router, and a suffix a variant.
     """
     facts = _table().get(spelled_model(name))
     if facts is None:
@@ -459,9 +459,9 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Give an unlisted model the encoding of its OpenAI family, if any.
+    """Return an unlisted OpenAI model with its family's encoding, if any.
 
-    A name that goes on from a listed one may be another model, so the encoding is not called its own.
+    A longer name may be another model, so the encoding is not marked as its own.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
@@ -476,7 +476,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look a model up in genai-prices, which has windows but no kinds or encodings."""
+    """Look up a model in genai-prices, which lists windows but no kinds or encodings."""
     from importlib.metadata import version
 
     if (registry := price_list()) is None:
@@ -499,7 +499,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Return the window that most hosts give a model of this name."""
+    """Return the window most hosts list for this name."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
@@ -524,7 +524,7 @@ def _by_usual_window(name: str) -> Model | None:
 
 
 def similar_models(name: str) -> list[str]:
-    """Return the listed models with the names closest to an unknown one.
+    """Return the listed models with the closest names.
 
     Examples
     --------
@@ -544,7 +544,7 @@ def price_list() -> Any:
 
 
 def _did_you_mean(name: str) -> str:
-    """Suggest the model with the nearest name, or return an empty string."""
+    """Suggest the model with the nearest name, if there is one."""
     near = similar_models(name)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -571,9 +571,9 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning that a model is unknown, with its stand-in.
+    """Return the warning that a model is unknown, with the default used.
 
-    The window stands in only where none is given.
+    The default window is used only if none is given.
 
     Examples
     --------

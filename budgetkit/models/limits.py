@@ -1,4 +1,4 @@
-"""Limits beside the window: a program's own limit, and the thinking of a model."""
+"""Limits other than the window: a program's own limit, and a model's thinking."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ProductWindow:
     window : int
         The model's window, in tokens.
     shown : int
-        Tokens of it that the program shows or lets through.
+        Tokens of it that the program shows or accepts.
     acts_at : int
-        The size of a prompt where its rule acts, in tokens; without a rule, the size shown.
+        Prompt size at which the program compacts or cuts, in tokens; without such a rule, the size shown.
     source, date : str
-        Where that was read, and when.
+        Source and date of the numbers.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     LookupError
         If there is no such program.
     ValueError
-        If no window is given and the program's list says none.
+        If no window is given and the program's list has none.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
 
 
 def catalogue_of(name: str, shown: int) -> int:
-    """Return the full window behind the part that a program shows.
+    """Return the full window of a program's model from the shown part.
 
     Examples
     --------
@@ -137,9 +137,9 @@ class Thinking:
     model, effort : str
         The requested model and effort.
     tokens : int or None
-        The most, in tokens; None if unknown.
+        Maximum thinking, in tokens; None if unknown.
     source, date : str
-        Where it was read, or who says that it is unknown, and when.
+        Source and date of the number, or of the statement that it is unknown.
     """
 
     model: str
@@ -154,17 +154,17 @@ class Thinking:
         Parameters
         ----------
         tokens : int, optional
-            Your own number, such as a quantile of your answers' usage; default: the published one.
+            Your own number, such as a quantile of your measured usage. Default: the published one.
 
         Returns
         -------
         Reserve
-            Named "thinking"; it serves the output.
+            A reserve named "thinking" that serves the output.
 
         Raises
         ------
         ValueError
-            If neither is known.
+            If no number is given or published.
         """
         size = self.tokens if tokens is None else tokens
         if size is None:
@@ -177,26 +177,26 @@ class Thinking:
 
 
 def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
-    """Look up how many tokens a model may think at an effort.
+    """Look up a model's thinking limit for an effort.
 
     Parameters
     ----------
     model : str or Model
-        Its name, or itself.
+        The model or its name.
     effort : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-        As the request says it.
+        Effort as written in the request.
     through : str
-        The library that sends the request, where it turns an effort into tokens, such as "litellm".
+        Library that sends the request, such as "litellm", if it converts the effort to tokens.
 
     Returns
     -------
     Thinking
-        Its `tokens` are None if unknown; `source` and `date` say where and when it was read.
+        The limit; its `tokens` are None if unknown.
 
     Raises
     ------
     ValueError
-        If there is no such effort.
+        If the effort is unknown.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The names of one model: Bedrock's, OpenRouter's, Ollama's and Hugging Face's, and how people type them.
+"""Spellings of a model's name: Bedrock's, OpenRouter's, Ollama's, Hugging Face's, and typed ones.
 
-Only the parts that say where a model runs, or which copy of it, are left out. The parts that identify the model stay.
+Only the parts that state where a model runs, or which variant, are removed. The parts that identify the model stay.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _HOSTS = (
 
 
 def as_listed(name: str) -> str:
-    """Write a name as ``data/models.csv`` does, whatever stands between its letters and digits; its path stays.
+    """Convert a name to the spelling of ``data/models.csv``, keeping its path.
 
-    All tables keyed by a model's name use this spelling, so that each of them knows the same model.
+    Separators between letters and digits do not matter. All tables keyed by model names use this spelling.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Match the whole name against the list first, then shorter and shorter beginnings of it."""
+    """Match the whole name first, then ever shorter prefixes of it."""
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -90,7 +90,7 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield a name without its host, and with Claude's version before or after its kind."""
+    """Yield spellings without the host, and with Claude's version before or after its kind."""
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -109,7 +109,7 @@ def _ways_to_write(last: str) -> Iterator[str]:
 
 @cache
 def _listed_letters() -> Mapping[str, str]:
-    """Return the listed names by their letters and digits alone."""
+    """Return the listed names keyed by letters and digits alone."""
     names = [row["name"].casefold() for row in read_table("models.csv")]
     often = Counter(map(_letters, names))
     return {_letters(name): name for name in names if often[_letters(name)] == 1}
@@ -117,7 +117,7 @@ def _listed_letters() -> Mapping[str, str]:
 
 @cache
 def _listed_cores() -> Mapping[str, str]:
-    """Return the listed names by their short spellings, shorter names first."""
+    """Return the listed names keyed by short spelling, shorter names first."""
     names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
     cores: dict[str, str] = {}
     for shorten in (_letters, core_name, lambda name: _letters(_UNDATED.sub("", name))):
@@ -127,7 +127,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed model of a spelling, or an empty text if it is ambiguous.
+    """Return the listed model for a spelling; empty if ambiguous.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name, then drop its suffixes one by one.
+    """Yield a name and its forms without suffixes, removed one by one.
 
-    Such a suffix never tells one model from another.
+    These suffixes never distinguish models.
 
     Examples
     --------
@@ -160,9 +160,9 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed model whose name an unknown name continues.
+    """Return the listed model whose name an unknown name extends.
 
-    It is empty if a number follows.
+    Empty if a number follows.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def _letters(name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Return a name as listed, without a path such as "openai/"; fine-tuned as its base.
+    """Return the listed name without a path, and the base of a fine-tuned model.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Remove the path before a name, and the case; a fine-tuned model has its base's name."""
+    """Return a name in lower case without its path; the base of a fine-tuned model."""
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -199,9 +199,9 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host that a model's name states, or an empty text.
+    """Return the host stated in a model's name; empty if none.
 
-    A host runs the model or passes requests on to it.
+    A host runs the model or forwards requests to it.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def host_of(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def openai_family(name: str) -> str:
-    """Return an OpenAI model's family, or nothing for other makers' models.
+    """Return an OpenAI model's family; empty for other makers' models.
 
     Examples
     --------
@@ -256,13 +256,15 @@ def family_encoding(name: str) -> tuple[str, bool]:
 
 
 def dashed(name: str) -> str:
-    """Write a name with dashes alone, as the patterns of the tables have it."""
+    """Write a name with dashes only, as in the patterns of the tables."""
     return re.sub(r"[.:_]", "-", as_listed(name))
 
 
 @lru_cache(maxsize=256)
 def calibration_row(name: str) -> dict[str, str]:
-    """Return the row of ``data/calibrations.csv`` for a model: the first whose pattern its name holds.
+    """Return the row of ``data/calibrations.csv`` for a model.
+
+    This is the first row whose pattern the name contains.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def calibration_row(name: str) -> dict[str, str]:
 
 @cache
 def calibration_rows() -> list[dict[str, str]]:
-    """List the families of models with a published slope; the last row is for any other."""
+    """List the model families with a published slope; the last row is for any other model."""
     return read_table("calibrations.csv")
 
 
@@ -303,7 +305,7 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def core_name(name: str) -> str:
-    """Return a name in small letters and digits, without its region, version of a copy, and "instruct".
+    """Return a name in lower-case letters and digits, without region, variant and "instruct".
 
     Examples
     --------

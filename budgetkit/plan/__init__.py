@@ -1,10 +1,10 @@
-"""Who gets how much: a grant for each section, a decision for each item.
+"""Plans: a grant for each section and a decision for each item.
 
-- `allocating.py` grants tokens to one section after the other, by limits and caps.
-- `fitting.py` makes a plan: `allocate` of plain numbers, `fit` of whole items, which `items.py` orders and selects.
-- `plan.py` and `decisions.py` hold the records that come out; `batch.py` plans many times: `sweep`.
-- `advice.py` puts these records into words: warnings, and findings about a budget. `reasons.py` says why something
-  was lost, and which changes would keep it.
+- `allocating.py` grants tokens to the sections in allocation order, within their limits and caps.
+- `fitting.py` makes plans: `allocate` from plain numbers, `fit` from whole items, which `items.py` orders and selects.
+- `plan.py` and `decisions.py` hold the results; `batch.py` plans many requests or budgets at once, such as `sweep`.
+- `advice.py` words warnings and findings about a budget. `reasons.py` explains losses, and the changes that would
+  prevent them.
 """
 
 from budgetkit.plan.allocating import allocate_columns, with_undeclared

@@ -1,13 +1,13 @@
-"""Advice: every sentence about a budget and its plan, each with a fix.
+"""Advice: warnings and findings about a budget and its plan, each with a fix.
 
-- `warnings_of`: the losses of one plan, and reserves and caps that do not fit together.
-- `findings`: problems of the numbers themselves, before any request is planned.
+- `warnings_of`: losses of one plan, and conflicts of reserves and caps.
+- `findings`: problems of the budget itself, before any request is planned.
 
       trigger reached   <=>  mark(trigger) <= most that the base can hold
       target holds      <=>  mark(target) > tokens that are never cut
 
-The arithmetic gives records (`Grant`, `Loss`, `Budget`); this module puts them into words. The shares below are choices
-of this module, not measurements.
+This module words the records of the arithmetic (`Grant`, `Loss`, `Budget`). The shares below are choices, not
+measurements.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Describe a window without this loss, with its size if planning again confirms it."""
+    """Describe the window that avoids a loss, if planning again confirms it."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -153,7 +153,7 @@ def _amount(loss: Loss) -> str:
 
 
 def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
-    """Name the caps with unused tokens, the largest first."""
+    """List the caps with unused tokens, largest first."""
     left = [((budget.caps[g.section] or 0) - g.granted, g.section) for g in grants]
     left.sort(key=lambda entry: -entry[0])
     idle = ", ".join(f"{one_line(s)} ({tokens:,})" for tokens, s in left if tokens > 0)
@@ -180,7 +180,7 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield the lack of a reserve for the answer of a model whose window holds it, with its fix."""
+    """Yield a missing reserve for the answer, with its fix."""
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -189,12 +189,12 @@ def missing_answer(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer_notices(budget: Budget) -> list[str]:
-    """Return the sentence about a missing answer reserve, if the budget's own model needs one."""
+    """Return a warning about a missing answer reserve, if one is needed."""
     return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
 def overcommitted(budget: Budget) -> str:
-    """State the excess of reserves and caps over the window."""
+    """Describe the excess of reserves and caps over the window."""
     return (
         f"Reserves ({budget.reserved:,}) and caps ({budget.capped:,}) exceed the window "
         f"({budget.window:,}) by {-budget.unclaimed:,} tokens. Lower a cap or a reserve."
@@ -202,7 +202,7 @@ def overcommitted(budget: Budget) -> str:
 
 
 def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
-    """Warn of undeclared sections whose names resemble a declared one."""
+    """Warn about undeclared sections with names similar to declared ones."""
     if budget.undeclared != "pool":
         return
     plain = {a.section for a in budget.allocations if a == Allocation(a.section)}
@@ -226,12 +226,12 @@ ADD_BUFFER: Final = 'add one, such as Reserve("safety", Share(0.1))'
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a budget.
+    """A problem of a budget, with its fix.
 
     Parameters
     ----------
     code : str
-        Its name, one of `CODES`.
+        Code of the finding, one of `CODES`.
     sentence : str
         The problem, with its numbers.
     mend : str
@@ -248,7 +248,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A budget and the facts known about it; a check without its facts finds nothing.
+    """A budget and known facts about it; checks without facts find nothing.
 
     Parameters
     ----------
@@ -261,18 +261,18 @@ class Case:
     demand : DataFrame, optional
         The demand of a conversation: one row per request, one column per section, in tokens.
     lost : sequence of int
-        How many messages leave before each request, as a replay says.
+        Number of messages dropped before each request, from a replay.
     tools, thinking : int
-        Tokens of the tool schemas, and the most that the model may think.
+        Tokens of the tool schemas, and the model's thinking limit.
     cache_minimum : int
-        Shortest prompt that the provider's cache keeps, in tokens.
+        Minimum size of a cached prompt at the provider, in tokens.
     price_step : int
         Prompt size above which the price rises, in tokens; 0 if unknown.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty if they are not estimated. If omitted, a model whose own
-        encoding is not shipped is treated as one whose tokens are.
+        The counter that estimates the model's tokens; empty if they are not estimated. Default: an estimate is assumed
+        unless the model's own encoding is shipped.
     today : date, optional
-        The day that the facts about the model are used; if omitted, their age is not checked.
+        Today's date, to check the age of the facts about the model; default: no check.
     """
 
     budget: Budget
@@ -289,12 +289,12 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer: the model's limit, or the budget's."""
+        """Tokens of the longest answer, by the model's limit or the budget's."""
         tokens: int | None = (self.model or self.budget).max_output
         return tokens
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
-        """Return an amount of a base, and the most that the base can hold."""
+        """Return an amount in tokens, and the maximum size of its base."""
         cap = self.budget.caps.get(self.budget.remainder or "")
         usable = max(0, self.budget.usable)
         if of == "limit" and cap is not None:
@@ -306,7 +306,7 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Fewest tokens of the sections that are never pruned: their demand, or their floors."""
+        """Minimum tokens of the sections that are never pruned: their demand or floors."""
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):
@@ -320,7 +320,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks, each named by its code: it yields a sentence and a fix for each problem."""
+    """The checks, each named by its code, which yield problems with fixes."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)
@@ -503,7 +503,7 @@ CODES: Final = tuple(
 
 
 def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
-    """Look a budget over.
+    """Check a budget for problems.
 
     Parameters
     ----------
@@ -515,7 +515,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        In the order of `CODES`; empty if nothing is wrong.
+        The problems in the order of `CODES`. Empty if there are none.
 
     Examples
     --------
@@ -533,7 +533,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
 
 
 def has_buffer(budget: Budget) -> bool:
-    """Tell whether a reserve is a buffer: one that serves neither the answer nor a section.
+    """Return True for a reserve that serves neither the answer nor a section.
 
     >>> from budgetkit.budget import Reserve
     >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))

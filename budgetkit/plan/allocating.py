@@ -1,6 +1,6 @@
 """Grants in tokens for sections that can be cut anywhere.
 
-One demand is planned, or many at once.
+One demand is planned at a time, or many in arrays.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from budgetkit.plan.items import Ints, Item, Items
 
 
 class Sections:
-    """Sections that can be cut anywhere; demands, limits and grants are int here."""
+    """Sections that can be cut anywhere, with integer demands, limits and grants."""
 
     least: Any = staticmethod(min)
     most: Any = staticmethod(max)
     choose: Any = staticmethod(lambda condition, yes, no: yes if condition else no)
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
-        """Return the tokens that a section takes of its limit."""
+        """Return the tokens that a section takes within its limit."""
         if cap is not None and allocation.overflow == "drop":
             demand = self.choose(demand > cap, 0, demand)
         if allocation.when_full == "drop" and not allocation.required:
@@ -47,7 +47,7 @@ class Sections:
 
 
 class SectionArrays(Sections):
-    """The same for many demands at once, in arrays."""
+    """Sections that can be cut anywhere, with arrays for many demands."""
 
     least = staticmethod(np.minimum)
     most = staticmethod(np.maximum)
@@ -91,13 +91,13 @@ class _TokensLeft:
     Attributes
     ----------
     room : int or array
-        The window less its reserves and what was taken; what a reserve holds for one section stands beside it.
+        The window less its reserves and the tokens already granted, not counting reserves for single sections.
     pool : int or array
-        Tokens that no cap claims, less those that sections without a cap took together.
+        The shared pool less the grants to sections without a cap.
     promised : dict
-        The floor of each section, but never more than it asks for or its cap lets it take.
+        The floor of each section, at most its demand and its cap.
     waiting, waiting_uncapped : int or array
-        Floors of all sections that are still to be asked, and of those without a cap.
+        Floors of all sections still to be allocated, and of those without a cap.
     """
 
     def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:
@@ -132,7 +132,7 @@ class _TokensLeft:
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return a section's limit before its cap is applied.
 
-        From then on its floor is no longer set aside.
+        Its floor is no longer set aside afterwards.
         """
         floor = self.promised.get(allocation.section, 0)
         # All that is left, less what is promised to those asked later; and what is held for this section alone.
@@ -169,7 +169,9 @@ class _TokensLeft:
 
 
 def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
-    """Return a section's share of the free tokens by weight; others, (weight, wanted), take no more than they want.
+    """Return a section's share of the free tokens by weight.
+
+    The others, pairs of weight and demand, take no more than they demand.
 
     Examples
     --------
@@ -199,7 +201,7 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
 def with_undeclared(
     budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
 ) -> Budget:
-    """Return the budget with the sections it does not name as sections of the pool.
+    """Add undeclared sections to a budget; they draw on the pool.
 
     Examples
     --------
@@ -222,7 +224,7 @@ def with_undeclared(
 
 
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
-    """Grant tokens for a frame of demands, to no more passages than a section keeps.
+    """Grant tokens for a frame of demands, within item limits.
 
     >>> from budgetkit import Allocation, Budget
     >>> demands = pd.DataFrame({"knowledge": [60]})
@@ -253,7 +255,7 @@ def allocate_columns(
     rows: int = 0,
     most: Mapping[str, Ints] | None = None,
 ) -> dict[str, dict[str, Ints]]:
-    """Grant tokens for many demands at once, in arrays and out arrays.
+    """Grant tokens for many demands at once, as arrays.
 
     Examples
     --------
@@ -281,7 +283,7 @@ def allocate_columns(
 def grant_columns(
     budget: Budget, demands: Mapping[str, Ints], steps: Iterable[tuple[Allocation, Any, Any]]
 ) -> dict[str, dict[str, Ints]]:
-    """Return the steps of an allocation of many demands as columns, by section."""
+    """Return the grants for many demands as columns, by section."""
     grants: dict[str, dict[str, Ints]] = {}
     for allocation, limit, granted in steps:
         demand = demands[allocation.section]

@@ -1,13 +1,11 @@
-"""RequestBatch: many requests, planned at once with one budget after another.
+"""RequestBatch: many requests, planned at once for one or more budgets.
 
-Allocation computes with arrays that hold one number for each request. For a section that keeps whole items from the
-front, one search answers all requests: the units of all of them stand in one array, request after request, each in the
-order that they are kept, and beside it stands the running sum of their sizes. Where does the sum, counted from the
-request's first unit, pass the limit?
+Allocation uses arrays with one number per request. A section that keeps whole items from the front needs one search for
+all requests: their units are stored in one array, request after request, in order of keeping, next to the running sum
+of their sizes. The search finds the place where the sum, counted from a request's first unit, exceeds the limit.
 
-Some requests need more than that: a call and its result in two sections, a fill that skips, a cut inside an item, or
-items of several sections that compete. These are planned one by one. So a batch grants each request exactly the same
-tokens as `fit`.
+Some requests need more: a call and its result in two sections, a fill that skips, a cut inside an item, or competing
+items of several sections. They are planned one by one. So a batch grants each request exactly the same tokens as `fit`.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ _KEPT = 2
 
 @dataclass(frozen=True, eq=False)
 class RequestBatch:
-    """Many requests: the turns of a conversation, or of many conversations.
+    """Many requests, such as the turns of one or more conversations.
 
-    It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
+    A batch caches its latest plans. It compares equal only to itself, and its arrays are read-only.
     """
 
     demand: pd.DataFrame
@@ -71,7 +69,7 @@ class RequestBatch:
         return Stacks([self.items(row) for row in range(len(self.demand))], self.cut is not None)
 
     def columns(self, budget: Budget) -> Columns:
-        """Plan every request; an overrun window is no error here, its tokens are granted.
+        """Plan every request, without an error if the window overflows.
 
         Examples
         --------
@@ -142,7 +140,7 @@ class RequestBatch:
 
 
 def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
-    """Return many requests as a batch, however they are given.
+    """Convert requests to a batch.
 
     Examples
     --------
@@ -156,15 +154,14 @@ def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One section's units of many requests, one request after the other.
+    """One section's units of many requests, request after request.
 
     Attributes
     ----------
     sums : int array, shape (units of all requests + 1,)
-        Tokens of the first so many units.
+        Running sum of the tokens of the units.
     base, total, first : int array, shape (requests,)
-        For each request, the running sum before its units, their tokens, and the tokens of its first unit that has
-        some.
+        For each request, the running sum before its units, their total, and the tokens of its first non-empty unit.
 
     Examples
     --------
@@ -181,24 +178,24 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return how many tokens of each request's units fit from the front."""
+        """Return the tokens of each request's units that fit, from the front."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return the tokens of the first units that together reach a floor."""
+        """Return the tokens of the first units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
 
 class Stacks(SectionArrays):
-    """The sections of many requests; each stack is made once.
+    """The sections of many requests, with cached stacks.
 
     Attributes
     ----------
     has_split_groups : bool array, shape (requests,)
-        Whether a group, such as a call and its result, has members in two sections.
+        True if a group, such as a call and its result, has members in two sections.
     """
 
     def __init__(self, items: Sequence[Items], has_cut: bool = False) -> None:
@@ -210,7 +207,7 @@ class Stacks(SectionArrays):
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
-        """Return how much of a section stays, request by request."""
+        """Return the tokens kept of a section, for each request."""
         stack = self.stack(allocation)
         granted = stack.total
         if cap is not None:
@@ -222,7 +219,7 @@ class Stacks(SectionArrays):
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return for each request the tokens of the whole units that a floor promises."""
+        """Return the tokens of the whole units guaranteed by a floor, for each request."""
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
@@ -237,7 +234,7 @@ class Stacks(SectionArrays):
         return np.maximum(self.stack(allocation).first, cap)
 
     def stack(self, allocation: Allocation) -> Stack:
-        """Return the units of a section in every request, made once."""
+        """Return a section's units in all requests, from the cache if possible."""
         key = (allocation.section, allocation.keep, allocation.importance, allocation.limit_items)
         if key not in self._made:
             self._made[key] = self._make(allocation)
@@ -267,25 +264,26 @@ _COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
-    """Grant tokens for many demands at once: turns of a conversation, or many conversations.
+    """Grant tokens for many demands at once.
 
     Parameters
     ----------
     budget : Budget
         The window and its lines.
     demands : DataFrame, shape (rows, sections)
-        Demands in tokens, a column a section; sections without a column ask for nothing.
+        Demands in tokens, one column per section, for turns of a conversation or for many conversations. Sections
+        without a column have no demand.
 
     Returns
     -------
     DataFrame
-        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
-        (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
+        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands` (``row`` if it
+        has none), section, demand, limit, granted, cut (int64, tokens).
 
     Raises
     ------
     ValueError
-        If two columns have the same name, or a row overruns the window and the budget has ``deficit="raise"``.
+        If two columns have the same name, or a row exceeds the window with ``deficit="raise"``.
 
     Examples
     --------
@@ -312,17 +310,16 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan again for every value of one line or of two.
+    """Plan again for each value of one or two lines.
 
     Parameters
     ----------
     budget : Budget
-        The budget to change. Over-committed values are planned too, with a signed deficit.
+        The budget to change. Values that over-commit the window are planned with a signed deficit.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
-        The demand of each section, in tokens; a frame asks for many at once: the turns of a conversation,
-        or one row per conversation.
+        The demand of each section, in tokens; a frame has one row per turn or per conversation.
     **lines
-        ``window``, a reserve or a section, with the sizes to try, in tokens or shares.
+        Values to try by line: ``window``, a reserve or a section, with sizes in tokens or shares.
 
     Returns
     -------
@@ -334,7 +331,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Raises
     ------
     ValueError
-        If no line is named, more than two are, one has no values, or one is named as a column of the result.
+        If there are no lines or more than two, a line has no values, or its name is that of a result column.
     LookupError
         If a line or a section is unknown.
 
@@ -403,21 +400,21 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     swept : DataFrame
         The result of `sweep` for a frame of many demands.
     by : str or list of str
-        The lines that were moved.
+        The varied lines.
     of : {"turns", "conversations"}
-        The unit: every row of the demand, or every conversation once, which is cut where any of its turns is.
-        A conversation is what the demand's index says beside "turn"; a frame without turns has one per row.
+        The unit: each row of the demand, or each conversation, which counts as cut if any of its turns is. The levels
+        of the demand's index other than "turn" identify the conversation; without turns each row is one.
 
     Returns
     -------
     DataFrame
-        One row for each value and section, and one with section "any". Columns: the lines, section, cut_share
-        (float64, 0 to 1), cut (float64, mean tokens; of a conversation, what the turn that loses most loses).
+        One row for each value and section, and one with section "any". Columns: the lines, section, cut_share (float64,
+        0 to 1), cut (float64, mean tokens; for a conversation, the tokens cut in its worst turn).
 
     Raises
     ------
     ValueError
-        If `of` is neither.
+        If `of` is neither "turns" nor "conversations".
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Decisions: the outcome of every item and its reason, as columns.
 
-A plan of a million items has a million decisions; they are kept as numbers and become objects one at a time.
+A plan of a million items has a million decisions, so they are stored as numbers and converted to objects on access.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Grant:
     demand : int
         Its demand, in tokens.
     limit : int
-        Its limit when it was asked, in tokens.
+        Its limit when it was allocated, in tokens.
     granted : int
         Its granted tokens.
 
@@ -63,7 +63,7 @@ class Grant:
 def grants_of(
     budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
 ) -> tuple[Grant, ...]:
-    """Return one grant for each section, in the order of the prompt, from the steps of an allocation."""
+    """Return a grant for each section, in the order of the prompt."""
     grants = {
         line.section: Grant(line.section, demands[line.section], limit, granted)
         for line, limit, granted in steps
@@ -87,17 +87,17 @@ class Decision:
     Parameters
     ----------
     item : Item
-        The item; if it was cut, the shorter one.
+        The item; if it was cut, the shortened one.
     section : str
-        Its section.
+        Name of its section.
     tokens : int
-        Its size before, in tokens.
+        Its original size, in tokens.
     kept : int
         Its kept tokens.
     outcome : {"kept", "cut", "dropped"}
-        The outcome.
+        The outcome of the item.
     reason : str
-        Why.
+        The reason for the outcome.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions as columns, which are made when they are first read; one `Decision` is a view of a row.
+    """Decisions as columns, computed on first access; a `Decision` is a view of one row.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Decisions:
 
     @property
     def reasons(self) -> Reasons:
-        """Why, as a place in `REASONS`."""
+        """The reason for each item, as an index into `REASONS`."""
         return self.made()[1]
 
     def __len__(self) -> int:
@@ -174,7 +174,7 @@ class Decisions:
 
     @property
     def items(self) -> list[Item]:
-        """The items that stay, whole or cut, in their order."""
+        """The kept items, whole or cut, in order."""
         whole = self.columns.items
         stays = self.reasons == FITS
         stays[list(self.cuts)] = True
@@ -184,7 +184,7 @@ class Decisions:
         return [self.cuts.get(i, whole[i]) for i in places]
 
     def dropped(self, section: str, reason: int) -> int:
-        """Return how many items of a section were dropped for one reason.
+        """Return the number of a section's items dropped for one reason.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Decisions:
         return int((self.reasons[self._uncut(section)] == reason).sum())
 
     def lost(self, section: str) -> int:
-        """Return how many items of a section do not stay whole.
+        """Return the number of a section's items that are cut or dropped.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Decisions:
         )
 
     def _uncut(self, section: str) -> Ints:
-        """Return the positions of a section's items that are whole or gone."""
+        """Return the positions of a section's items that are not cut."""
         rows = self.columns.rows(section)
         if not self.cuts:
             return rows
@@ -239,9 +239,9 @@ class Decisions:
 
 
 def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
-    """Return the columns as they are, for decisions read from a file.
+    """Return stored columns, for decisions read from a file.
 
-    It replaces the function that a plan computes them with.
+    Takes the place of the function that computes them for a plan.
     """
     return columns
 
@@ -259,7 +259,7 @@ def decisions_of(
     cuts: Sequence[int],
     texts: Mapping[str, Sequence[object]] | None = None,
 ) -> Decisions:
-    """Make decisions from saved columns, and refuse impossible ones.
+    """Build decisions from saved columns; reject impossible ones.
 
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'
@@ -298,7 +298,7 @@ def decisions_of(
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One section's loss for one reason: tokens, dropped items and cut items."""
+    """A section's loss for one reason: tokens, dropped items and cut items."""
 
     allocation: Allocation
     demand: int
@@ -311,7 +311,7 @@ class Loss:
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
     """Return the reason for a loss: a full window or a full pool.
 
-    A pool can be full while tokens that caps claim are left.
+    A pool can be full while tokens claimed by caps are left.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
 def losses_of(
     budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int
 ) -> list[Loss]:
-    """List a plan's losses, the most tokens first."""
+    """List a plan's losses, largest first."""
     lines = {a.section: a for a in budget.allocations}
     losses: list[Loss] = []
     for grant in grants:

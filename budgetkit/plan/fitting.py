@@ -1,17 +1,16 @@
-"""Whole items in a plan: kept, cut or dropped, with a reason.
+"""Fitting of whole items: kept, cut or dropped, with a reason.
 
-The allocation asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons
-to drop an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher
-cap, the second by more room.
+Sections are allocated one after the other, and `fit` chooses the items that each keeps. There are two reasons to drop
+an item: it exceeds its section's cap, or the window is full. A higher cap solves the first, more room the second.
 
-The state while sections are asked, with a worked example. A window of 100 tokens, sections system (cap 20) and history
-(newest first), items system 15, history 50, 40, 30. Asked are system, then history with a limit of 85:
+The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
+first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
 
     outcomes["system"]    units [15]           reasons [FITS]                 granted 15
     outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
 
-Units stand in the order that the section keeps them, here from the newest. At the end the reasons are put back into the
-order of the items, and every item has one decision: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
+Units are in the section's order of keeping, here from the newest. At the end the reasons are sorted into the order of
+the items, one decision per item: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
 """
 
 from __future__ import annotations
@@ -55,19 +54,19 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     budget : Budget
         The window and its lines.
     demand : mapping of str to int
-        The demand of each section, in tokens; a section that is not named asks for none.
+        The demand of each section, in tokens; 0 for sections not listed.
 
     Returns
     -------
     Plan
-        One grant a section.
+        A plan with one grant per section.
 
     Raises
     ------
     LookupError
-        If a section is not declared and the budget does not send such sections to the pool.
+        If a section is not declared and the budget has ``undeclared="error"``.
     ValueError
-        If a demand is negative, or the window is overrun and ``deficit="raise"``.
+        If a demand is negative, or the window overflows with ``deficit="raise"``.
 
     Examples
     --------
@@ -95,21 +94,21 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     items : iterable of Item, or Items
         The items to fit, oldest first within a section.
     cut : callable, optional
-        ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None; asked
-        for the first item that does not fit in a section whose granularity is "line" or "token". For
-        texts there is `budgetkit.truncation.cutter`.
+        ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None. It is called for
+        the first item that does not fit in a section of granularity "line" or "token". `budgetkit.truncation.cutter`
+        returns such a function for texts.
 
     Returns
     -------
     Plan
-        One grant a section and one decision an item.
+        A plan with one grant per section and one decision per item.
 
     Raises
     ------
     LookupError
-        If a section is not declared and the budget does not send such sections to the pool.
+        If a section is not declared and the budget has ``undeclared="error"``.
     ValueError
-        If the window is overrun and ``deficit="raise"``, or `cut` returns more than it was allowed.
+        If the window overflows with ``deficit="raise"``, or `cut` returns more than its limit.
 
     Examples
     --------
@@ -160,8 +159,8 @@ class _Outcome:
 class _Choice(Sections):
     """The items chosen by each section during the allocation.
 
-    While the sections are asked it is noted for each unit why it is gone. Columns, with a number for each item, are
-    made of these notes at the end, where somebody reads them.
+    The reason for each dropped unit is recorded during the allocation; columns with one number per item are built from
+    these on first access.
     """
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
@@ -180,7 +179,7 @@ class _Choice(Sections):
     def item_columns(self) -> tuple[Ints, Reasons]:
         """Return the kept tokens and the reason of each item.
 
-        They are computed once, after the last decision.
+        Computed once, after the last decision.
         """
         if self._item_columns is None:
             self._item_columns = self._columns()
@@ -201,11 +200,11 @@ class _Choice(Sections):
         return kept_tokens, reasons
 
     def _rows(self, outcome: _Outcome) -> Ints:
-        """Return the places of the items that an outcome is about."""
+        """Return the positions of an outcome's items."""
         return self.columns.rows(*[line.section for line in outcome.lines])
 
     def granted(self, section: str) -> int:
-        """Return the tokens that stay of one section."""
+        """Return the kept tokens of one section."""
         outcome = self.outcomes.get(section)
         if outcome is None:
             return 0
@@ -215,13 +214,13 @@ class _Choice(Sections):
         return int(self._columns()[0][self.columns.rows(section)].sum())
 
     def settle(self, free: int) -> None:
-        """Tell a full pool from a full window, which is known only once all were asked."""
+        """Distinguish a full pool from a full window, after all allocations."""
         for outcome in self.outcomes.values():
             if full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of some sections, in the first section's order of keeping."""
+        """Return the units of sections, in the first section's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -231,13 +230,13 @@ class _Choice(Sections):
         return self.columns.units(sections, keep, importance, lines[0].fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:
-        """Return the tokens of the whole units that a floor promises."""
+        """Return the tokens of the whole units guaranteed by a floor."""
         return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised to a first item that cannot be cut.
 
-        A required item never vanishes.
+        A required item is never dropped.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -248,9 +247,9 @@ class _Choice(Sections):
         return cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, _demand: int) -> int:
-        """Return the tokens that a section takes of its limit.
+        """Return the tokens that a section takes within its limit.
 
-        The demand is passed, too; here that is the sum of its items.
+        The demand, which is also passed, is the sum of its items here.
         """
         section = allocation.section
         if section not in self.outcomes and section in self.columns.demand:
@@ -295,9 +294,9 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
-        """Return an item cut to the room, or None if nothing of it would stay.
+        """Return an item cut to the tokens left, or None if nothing would remain.
 
-        A group stays or goes together, uncut, also where its other members stand in another section.
+        Groups are kept or dropped as a whole, even across sections, and never cut.
         """
         if allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
@@ -322,9 +321,9 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the rest of broken groups, and tell whether there was any.
+        """Drop the rest of broken groups; return True if there were any.
 
-        A call in "history" is dropped, and its result in "tools" fits: the result is an orphan, and goes too.
+        For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
         """
         if not self.columns.has_split_groups:
             return False
@@ -371,7 +370,7 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units until the rest is within a limit, and note the reason; return the tokens that stay."""
+    """Drop units down to a limit for a reason; return the tokens kept."""
     # Either the section goes as a whole, or the first so many of its units stay.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)
@@ -395,7 +394,7 @@ def _drop_to(
 
 
 def _tokens(section: str, value: object) -> int:
-    """Return a section's demand after checking it."""
+    """Check a section's demand and return it."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
     return check_tokens(f"demand of {brief(section)}", value)

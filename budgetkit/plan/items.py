@@ -1,8 +1,7 @@
-"""Counted items by section, and the units that each section chooses from.
+"""Counted items by section, and the units that each section selects.
 
-The items are read once; every plan after that only chooses. Sizes are lists, because most conversations have few items;
-arrays of all items, for the decisions, are made when somebody reads them. :func:`select` chooses the units that a
-section keeps.
+Items are read once, and each plan only selects among them. Sizes are lists, because most conversations have few items;
+arrays of all items are built on first access. :func:`select` chooses the units that a section keeps.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from budgetkit.budget.quoting import brief, printable
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One candidate for the context window.
+    """An item that may go into the context window.
 
     Parameters
     ----------
     section : str
         Name of the section the item belongs to, e.g. ``"history"``.
     tokens : int
-        Size of the item in tokens, framing included. At least 0.
+        Size of the item with its framing, in tokens, at least 0.
     score : float
-        How relevant the item is; among items of equal importance the higher score is kept first.
+        Relevance of the item. Among items of equal importance the highest score is kept first.
     importance : int or None
-        How much the item matters; higher survives. ``None`` takes its section's importance.
+        Importance of the item; higher is kept first. Default: the importance of its section.
     group : Hashable or None
-        Items of one group are kept or dropped together (a tool call and its results). ``None`` stands alone.
+        Group of items that are kept or dropped together, such as a tool call and its results; default: none.
     payload : object
-        The content of the item, such as a message. Passed through unchanged.
+        Content of the item, such as a message, passed through unchanged.
     roles : mapping of str to str or None
-        The role table that put it into its section, so that a plan for another table is found out. It is no part
-        of what makes two items equal.
+        The role table that assigned its section, used to detect a plan with another table. Ignored when items are
+        compared.
 
     Raises
     ------
@@ -98,13 +97,13 @@ class Units:
     tokens : list of int
         Size of each unit.
     scores : list of float or None
-        Worth of the units; None if it is not needed.
+        Scores of the units; None if not needed.
     order : sequence of int
-        Number of the unit at each place.
+        Number of the unit at each position.
     number : list of int or None
-        Number of each item's unit; None where every item is one.
+        Number of each item's unit; None if each item is a unit of its own.
     sums : list of int
-        Tokens of the first so many units, from none to all.
+        Running sum of the units' tokens, from 0 to the total.
 
     Examples
     --------
@@ -122,7 +121,7 @@ class Units:
 
     @cached_property
     def unit(self) -> Ints:
-        """The place of each item's unit."""
+        """The position of each item's unit."""
         place = np.empty(len(self.order), np.int64)
         place[np.array(self.order, np.int64)] = np.arange(len(place))
         if self.number is None:
@@ -135,7 +134,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return how many units from the front fit into a limit.
+        """Return the number of units that fit into a limit, from the front.
 
         Examples
         --------
@@ -162,7 +161,7 @@ class Units:
 
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
-    """Choose the units within a limit: a number from the front, and places beyond.
+    """Choose the units that fit: a number from the front, and positions beyond.
 
     Examples
     --------
@@ -193,10 +192,10 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
 
 
 def _knapsack(units: Units, limit: int) -> list[int]:
-    """Choose the units with the greatest total score: the table of the 0/1 knapsack, and the way back through it.
+    """Choose the units with the greatest total score, as a 0/1 knapsack.
 
-    `best[room]` is the greatest score that the units so far can have within a room. One row of bits a unit says for
-    each room whether the unit belongs to that choice.
+    `best[room]` is the greatest score of the units so far within that many tokens. One row of bits per unit says for
+    each number of tokens whether the unit belongs to that choice.
     """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
@@ -234,9 +233,9 @@ Number = TypeVar("Number", int, float)
 
 
 class Items:
-    """Counted items by section, so that planning again reads no objects.
+    """Counted items by section, prepared for repeated planning.
 
-    `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
+    `budgetkit.fit` builds one for each call; build it once to plan the same items with many budgets.
 
     Examples
     --------
@@ -286,7 +285,7 @@ class Items:
 
     @cached_property
     def group(self) -> Ints:
-        """A number for the group of each item, -1 for none."""
+        """Group number of each item; -1 without a group."""
         codes = {
             group: code for code, group in enumerate({item.group: 0 for item in self.items})
         } | {None: -1}
@@ -294,7 +293,7 @@ class Items:
 
     @cached_property
     def has_split_groups(self) -> bool:
-        """Whether a group, such as a call and its result, has members in two sections."""
+        """True if a group, such as a call and its result, has members in two sections."""
         if not self.is_grouped:
             return False
         pairs = {(item.group, item.section) for item in self.items if item.group is not None}
@@ -302,7 +301,7 @@ class Items:
 
     @cached_property
     def roles(self) -> tuple[Any, ...]:
-        """The role tables that the items were made with, each once."""
+        """The distinct role tables of the items."""
         return tuple({id(item.roles): item.roles for item in self.items}.values())
 
     @cached_property
@@ -312,7 +311,7 @@ class Items:
         return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
-        """Return the places of some sections' items.
+        """Return the positions of the items of sections.
 
         Examples
         --------
@@ -333,9 +332,9 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of some sections, in order of keeping.
+        """Return the units of sections, in order of keeping.
 
-        They are computed once.
+        Computed once.
 
         Examples
         --------
@@ -391,7 +390,7 @@ def _best_first(
 ) -> list[int]:
     """Order units by falling importance, then by falling score.
 
-    Among equals the first comes first; scores that are not numbers come last.
+    Ties keep their order; scores of NaN come last.
     """
     scores = _floats([item.score for item in section_items])
     one = (
@@ -414,7 +413,7 @@ def _best_first(
 def _weights(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[float]:
-    """Return each unit's importance: its item's, or its section's; for a group, the highest."""
+    """Return each unit's importance, the highest of its items."""
     weights = []
     for item in section_items:
         weight: float = importance[item.section]
@@ -429,7 +428,7 @@ def _weights(
 
 
 def _unit_numbers(section_items: list[Item]) -> list[int]:
-    """Return the unit of each item; units are numbered by their first item, so in the order of the conversation.
+    """Return the unit number of each item, in order of the units' first items.
 
     >>> _unit_numbers([Item("a", 1, group=group) for group in (None, 7, None, 7)])
     [0, 1, 2, 1]
@@ -442,7 +441,7 @@ def _unit_numbers(section_items: list[Item]) -> list[int]:
 
 
 def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
-    """Add up a column by unit; without numbers each item is one."""
+    """Sum a column by unit; without numbers each item is a unit."""
     if number is None:
         return column
     sums: list[Any] = [0] * (max(number, default=-1) + 1)
@@ -452,7 +451,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the highest number of each unit, and nan where it has one."""
+    """Return the maximum of each unit; NaN if it contains one."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -484,7 +483,7 @@ def _is_number(value: object) -> bool:
 
 
 def _floats(values: list[Any]) -> list[float]:
-    """Return numbers as floats; most often they are all of them already."""
+    """Convert numbers to floats if they are not floats already."""
     if {*map(type, values)} <= {float}:
         return values
     return [*map(_float, values)]

@@ -33,7 +33,7 @@ from budgetkit.plan.reasons import Replan, Why, explain
 
 
 def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the tokens left for the budget's remainder, of one plan or of many in arrays.
+    """Return the tokens left for the budget's remainder, as numbers or arrays.
 
     Examples
     --------
@@ -82,9 +82,9 @@ class Plan:
     budget : Budget
         The budget of the plan.
     grants : tuple of Grant
-        One per section, in the order of the prompt.
+        One grant per section, in the order of the prompt.
     decisions : Decisions
-        One an item; empty for a plan of plain numbers.
+        One decision per item. Empty for a plan of plain numbers.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def reserved(self) -> int:
-        """Tokens of the reserves, less those used by their own sections."""
+        """Tokens of the reserves, less those used by the sections they serve."""
         held_tokens = self.budget.held
         if held_tokens:
             used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants])
@@ -132,25 +132,25 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Window less used less reserved, in tokens; negative when required sections overrun it."""
+        """Window less used less reserved, in tokens; negative if required sections exceed it."""
         return self.budget.window - self.used - self.reserved
 
     @property
     def remainder(self) -> int:
-        """Tokens left for the budget's remainder, whatever its demand.
+        """Tokens left for the budget's remainder, regardless of its demand.
 
-        A number below 0 is the tokens missing.
+        A negative number is the number of missing tokens.
 
         Raises
         ------
         ValueError
-            If the budget names no remainder.
+            If the budget has no remainder.
         """
         return int(remainder(self.budget, {g.section: vars(g) for g in self.grants}))
 
     @property
     def is_constrained(self) -> bool:
-        """Whether the remainder is below the budget's `constrained_below`."""
+        """True if the remainder is below the budget's `constrained_below`."""
         threshold = self.budget.constrained_below
         return threshold is not None and self.remainder < threshold
 
@@ -163,10 +163,10 @@ class Plan:
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
         """Token use and overflow by section, named as in anchor's document (004).
 
-        ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` the tokens of
-        sections without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of
-        their section's cap, and ``window_overflow_by_source`` because the window or the pool was full. A plan of
-        numbers has no items, and counts tokens there.
+        ``token_usage_by_source`` has the tokens of each non-empty section, and ``shared_pool_usage`` the tokens of
+        sections without a cap. ``budget_overflow_by_source`` is the number of items dropped or cut because of their
+        section's cap, ``window_overflow_by_source`` the number lost because the window or the pool was full. A plan of
+        plain numbers gives tokens instead of items there.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class Plan:
 
     @property
     def contents(self) -> Any:
-        """The planned items, or without items the demand of each section, to plan again."""
+        """The planned items, or the demand of each section, for planning again."""
         if len(self.decisions):
             return self.decisions.columns
         return {grant.section: grant.demand for grant in self.grants}
@@ -213,24 +213,24 @@ class Plan:
         return losses_of(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:
-        """Say why an item was kept or lost, and which smallest single changes would keep it.
+        """Explain why an item was kept or lost, and how to keep it.
 
         Parameters
         ----------
         of : int, Item or str
-            The item's place among `decisions`, the item itself, or a section's name.
+            The item's position among `decisions`, the item itself, or a section's name.
 
         Returns
         -------
         Why
-            The reasons in order, and the changes, each verified by planning again.
+            The reasons in order, and the smallest single changes that would keep it, verified by planning again.
 
         Raises
         ------
         LookupError
             If the plan has no such item or section.
         ValueError
-            If the plan was loaded from a saved state, which does not say how to plan again.
+            If the plan was loaded from a saved state, which cannot be planned again.
 
         Examples
         --------
@@ -297,7 +297,7 @@ class Plan:
 
 
 def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
-    """Make a plan from the parts in a file; grants that no plan could have are refused.
+    """Build a plan from saved parts; reject impossible grants.
 
     >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
     100
@@ -329,7 +329,7 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
 
 
 def raise_if_overrun(plan: Plan) -> Plan:
-    """Return a plan, unless it overruns the window of a budget that forbids it; warn of misspelt sections.
+    """Raise an error if a plan overflows; warn about misspelled sections.
 
     Examples
     --------

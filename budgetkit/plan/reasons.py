@@ -1,7 +1,7 @@
-"""Why: the reasons why an item or section was not kept, and the smallest single changes that would keep it.
+"""Why: the reasons for the loss of an item or section, and the smallest changes that would keep it.
 
-Each change is found by planning again with other values, until two neighbours are found: the first keeps the item and
-the second does not. No formula could give it, because the tokens that one section leaves go to the next.
+Each change is found by planning again with other values until two adjacent values are found, one of which keeps the
+item while the other does not. There is no closed formula, because the tokens left by one section go to the next.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_IMPORTANT = 10
 
 @dataclass(frozen=True)
 class Mend:
-    """One change that keeps a lost item or section.
+    """A change that keeps a lost item or section.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Mend:
         The changed line: "window", a reserve, a section, "importance" of a section or item, "limit_items" of a section,
         or "tokens" of the item.
     before : int
-        Its value now, in tokens or importance.
+        Its current value, in tokens or importance.
     after : int
-        The nearest value that keeps it; the value beside, nearer to the present one, does not.
+        The nearest value that keeps the item; the adjacent value closer to `before` does not.
     sentence : str
         The change in words.
     budget : Budget, optional
@@ -60,18 +60,18 @@ class Why:
     Parameters
     ----------
     section : str
-        Its section.
+        Name of the section.
     wanted : int
         Its demand, in tokens.
     kept : int
         Its granted tokens.
     reasons : tuple of str
-        The reasons in order, from the section's limit down to the item.
+        The reasons, from the section's limit down to the item.
     mends : tuple of Mend
-        The smallest changes that would keep all of it, each verified by planning again: of one line; where no line
-        alone would do, of a cap and the window together.
+        The smallest changes that would keep all of it, each verified by planning again. Each changes one line or, if no
+        single line suffices, a cap and the window together.
     unmended : str
-        The reason, if something was lost and no change keeps it; otherwise empty.
+        The reason if something was lost and no change keeps it. Empty otherwise.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the changes that keep it, of one line, of the item, or of two lines."""
+        """Return the changes of one line, the item, or two lines that keep it."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -187,7 +187,7 @@ class _LossExplainer:
         return tuple(mends)
 
     def unmended(self) -> str:
-        """Describe the outcome in a window so large that more changes nothing."""
+        """Describe the outcome in an unlimited window."""
         budget = self._changed({"window": self.settled})
         if budget is None:
             return f"No change keeps it: a window of {self.settled:,} tokens is still too small for reserves and caps."
@@ -203,7 +203,7 @@ class _LossExplainer:
         return f"{got}, and this item is {decision.outcome}: {decision.reason}."
 
     def by_cap_and_window(self) -> Iterator[Mend]:
-        """Yield a raise of the section's own cap together with the window."""
+        """Yield an increase of both the section's cap and the window."""
         budget = self.plan.budget
         if self.cap is None:
             return
@@ -228,7 +228,7 @@ class _LossExplainer:
             )
 
     def by_budget(self) -> Iterator[Mend]:
-        """Change a line of the budget: the own cap, reserves, caps of others, the importance, the window."""
+        """Yield changes of a budget line: caps, reserves, importance or the window."""
         budget = self.plan.budget
         name = one_line(self.section)
         if self.cap is not None:
@@ -288,7 +288,7 @@ class _LossExplainer:
         changes: Callable[[int], dict[str, Any]] | None = None,
         ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
-        """Return the value of a line nearest to `now` that keeps the item, with its sentence."""
+        """Return the smallest change of a line that keeps the item."""
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
@@ -304,7 +304,7 @@ class _LossExplainer:
             yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
     def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:
-        """Return the changed budget; None if the rules for its deficit refuse it."""
+        """Return the changed budget, or None if its deficit rule rejects it."""
         try:
             signed: Budget = replace(self.plan.budget, deficit="signed")
             return replace(signed.assign(**changes), deficit=deficit)
@@ -326,7 +326,7 @@ class _LossExplainer:
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
     """Return the value nearest to `near` that passes; None if even `far` fails.
 
-    The value is tested, and so is its neighbour on the near side, which fails.
+    The value has been tested, and its neighbour closer to `near` fails.
 
     Examples
     --------
@@ -347,23 +347,22 @@ def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | No
 
 
 def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
-    """Return the window above which sections are granted no more.
+    """Return the window beyond which grants no longer grow.
 
-    In that window each share is as large as it is needed, or as its `at_most` lets it become, and what the reserves
-    leave holds all that is asked for. If reserves are shares of the whole, no window leaves anything; then it is the
-    window that settles all else.
+    In that window each share is as large as needed or as its `at_most` allows, and the usable window holds the whole
+    demand. If the reserves take the whole of any window, it is the window at which all other lines stop growing.
 
     Parameters
     ----------
     budget : Budget
-        The lines; its own window does not count.
+        The lines of the budget; its window is ignored.
     needs : mapping of str to int
-        The most that each section asks for, in tokens.
+        Maximum demand of each section, in tokens.
 
     Returns
     -------
     int
-        In tokens, at most `MOST_TOKENS`.
+        The window in tokens, at most `MOST_TOKENS`.
 
     Examples
     --------
@@ -398,9 +397,9 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
 
 def _growth(amount: Amount) -> Fraction:
-    """Return an amount's lasting share of each further token of the window.
+    """Return the share of each further token of a large window that an amount takes.
 
-    An amount that is fixed or has an upper limit takes none.
+    A fixed amount or one with an upper limit takes none.
     """
     if not isinstance(amount, Share) or amount.at_most is not None:
         return Fraction(0)
@@ -408,7 +407,7 @@ def _growth(amount: Amount) -> Fraction:
 
 
 def _fixed(amount: Amount) -> int:
-    """Return the largest part of an amount that does not grow with the window."""
+    """Return the largest fixed part of an amount."""
     if not isinstance(amount, Share):
         return amount
     if amount.at_most is None:
@@ -417,7 +416,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window where a share reaches a size, or its maximum."""
+    """Return the window in which a share reaches a size, or its maximum."""
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

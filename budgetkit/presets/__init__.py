@@ -1,7 +1,7 @@
-"""The seed systems and the usual applications, each a function that writes one `budgetkit.Budget`.
+"""Presets: functions that return a `budgetkit.Budget` for a system or an application.
 
-No preset has an algorithm of its own: what makes them differ are the fields of the budget they return.
-`PRESETS` names them all for the explorer and for saved states.
+Presets have no algorithms of their own; they differ only in the fields of the budget. `PRESETS` lists them for the
+explorer and for saved states.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Preset:
     Parameters
     ----------
     name : str
-        Its name, and the name of the function.
+        Name of the preset and of its function.
     make : callable
-        Takes a window in tokens or a Model and returns a Budget.
+        Function from a window in tokens, or a Model, to a Budget.
     title : str
-        A few words for a list to choose from.
+        Short title for a selection list.
     demand : mapping of str to int
-        Demands to start from without a trace, in tokens.
+        Initial demand of each section without a trace, in tokens.
     ranges : mapping of str to pair of int
-        Between which sizes they usually lie, in tokens, where the system's document says it.
+        Usual range of each demand, in tokens, if the system's document states it.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Preset:
     ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
-        """Return ``make(...)``.
+        """Return the budget that ``make`` returns.
 
         Examples
         --------
@@ -92,7 +92,7 @@ _SHIPPED = {
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Add the presets of other packages; each is imported when it first writes a budget."""
+    """Add the presets of plug-ins; each is imported when it is first called."""
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:
@@ -128,7 +128,7 @@ def preset(name: str) -> Preset:
     Raises
     ------
     LookupError
-        If there is none of that name.
+        If there is no such preset.
 
     Examples
     --------
@@ -156,7 +156,7 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 
 
 def __getattr__(name: str) -> Any:
-    """Read the schema when it is first asked for."""
+    """Read the schema on first use."""
     if name != "CONTEXT_BUDGET_SCHEMA":
         functions = [function for function in sorted(__all__) if function.islower()]
         raise AttributeError(unknown_name("preset", name, functions))

@@ -1,4 +1,4 @@
-"""Budgets by kind of application (anchor): caps as parts of the window, a reserve, and a shared pool."""
+"""Budgets for kinds of applications, with caps, a reserve and a shared pool."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
 
 def window_of(window: Window) -> dict[str, Any]:
-    """Return the fields of a budget that depend on its window.
+    """Return the budget fields that depend on the window.
 
-    They are its size, its kind and the longest answer.
+    These are its size, its kind and the longest answer.
 
     Examples
     --------
@@ -72,21 +72,21 @@ def chat(
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, but no more than the model's longest answer, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code fills one source.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
     **changes
         Other fields of `budgetkit.Budget`.
 
     Returns
     -------
     Budget
-        Remainder "conversation"; too many tokens are an error.
+        A budget with the remainder "conversation"; an overflow is an error.
 
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a part comes to none.
+        If the window is below 10 tokens, so that a part comes to 0 tokens.
     TypeError
-        If a field is unknown, or one that the preset writes.
+        If a field is unknown or set by the preset.
 
     Notes
     -----
@@ -116,12 +116,12 @@ def rag(
     Returns
     -------
     Budget
-        Remainder "conversation"; too many tokens are an error.
+        A budget with the remainder "conversation"; an overflow is an error.
 
     Raises
     ------
     ValueError
-        If the window is below 20 tokens, so that a part comes to none.
+        If the window is below 20 tokens, so that a part comes to 0 tokens.
     TypeError
         As in :func:`chat`.
 
@@ -153,12 +153,12 @@ def agent(
     Returns
     -------
     Budget
-        Remainder "conversation"; too many tokens are an error.
+        A budget with the remainder "conversation"; an overflow is an error.
 
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a part comes to none.
+        If the window is below 10 tokens, so that a part comes to 0 tokens.
     TypeError
         As in :func:`chat`.
 
@@ -191,9 +191,9 @@ def _application(
 
 
 def _answer(size: Amount, window: int, longest: int | None) -> Amount:
-    """Limit a share of the window to the model's longest answer.
+    """Cap the answer's share at the model's longest answer.
 
-    Tokens beyond that are never used.
+    The model never uses tokens beyond that.
 
     >>> _answer(Share(0.15), 128_000, 16_384), _answer(Share(0.15), 128_000, None)
     (Share(0.15, 0, 16384), Share(0.15))
@@ -215,7 +215,7 @@ def with_pool(
     shares: Mapping[str, Any],
     changes: Mapping[str, Any],
 ) -> Budget:
-    """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
+    """Return a budget whose uncapped sources share the pool item by item, as in anchor."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
@@ -248,45 +248,45 @@ def working_memory(
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
-    """Octopus: the history gets the tokens that the other five components leave.
+    """Split a window as Octopus does: the history gets the remainder.
 
     history = window - system - procedure - knowledge - episodes - current - output
 
-    Only the history shrinks when the window is full. Its two documents disagree on the last two terms: one
-    counts the current message and reserves the answer's tokens, the other holds a fixed 500 for the current
-    message and its tool results, and lets the window leave room for the answer already.
+    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: one counts
+    the current message and reserves the answer's tokens; the other reserves a fixed 500 for the current message and its
+    tool results, in a window that already leaves room for the answer.
 
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Size of the context window, in tokens. The defaults of `output`, `knowledge` and `episodes` exceed a window
-        below 8,096, with a negative deficit; pass smaller ones.
+        Size of the context window, in tokens. Below 8,096 tokens the default `output`, `knowledge` and `episodes`
+        exceed the window; pass smaller ones.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}
-        The claim of the current message: its count, `incoming` tokens and no more, or the larger of both.
+        Tokens claimed by the current message: its count, `incoming`, or the larger of the two.
     incoming : int, default 500
-        Tokens that "fixed" and "larger" hold back.
+        Tokens reserved by "fixed" and "larger".
     knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
     history_floor : int, default 4,000
-        Promised to the history by a plan, in tokens, even where the window is overrun. A running conversation lets the
-        promise give way rather than send more than the window.
+        Tokens that a plan guarantees to the history, even if the window overflows. A running conversation breaks the
+        guarantee rather than exceed the window.
     best : int, optional
-        How many passages and episodes at most; 3.
+        Maximum number of passages and of episodes; default: 3.
     kind : {"shared", "input", "usable"}, optional
-        Content of the window; "usable" for one that leaves room for the answer already, where `output` claims
-        nothing. Without it a model's own, or "shared".
+        Content of the window; "usable" already leaves room for the answer, so `output` claims nothing. Default: the
+        kind of the model's window, or "shared".
 
     Returns
     -------
     Budget
-        Remainder "history"; a deficit is shown as a negative number.
+        A budget with the remainder "history"; a deficit is a negative number.
 
     Raises
     ------
     ValueError
-        If `current` is none of the three, or an `output` other than the default leaves nothing of the window.
+        If `current` is unknown, or a non-default `output` leaves nothing of the window.
 
     Notes
     -----
@@ -335,7 +335,7 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Memory engine: memory gets the tokens left by the conversation and reserves.
+    """Split a window as the memory engine does: memory gets the remainder.
 
     The reserves are derived from the model.
 
@@ -346,21 +346,21 @@ def memory_engine(
     window : int, Model or str
         Size of the context window, in tokens.
     output : int, float or Share
-        Reserve for the answer; 15 % of the window, from 500 to 4,096 tokens.
+        Reserve for the answer; default: 15 % of the window, from 500 to 4,096 tokens.
     safety : int, float or Share
-        Held back against a wrong count; 5 % of the window.
+        Reserve for counting errors; default: 5 % of the window.
     constrained_below : int, default 1,000
-        Memory counts as constrained below so many tokens.
+        Size below which memory counts as constrained, in tokens.
 
     Returns
     -------
     Budget
-        Remainder "memory"; a deficit is clamped to 0.
+        A budget with the remainder "memory"; a deficit is clamped to 0.
 
     Notes
     -----
-    Formula: memory engine, milestone 3.5.2 (document 001). Its own table of memory budgets does not follow
-    from it; see ADR-0039.
+    Formula: memory engine, milestone 3.5.2 (document 001). The document's table of memory budgets contradicts the
+    formula; see ADR-0039.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def memory_engine(
 
 
 def _preset_lines(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
-    """Return the name, allocations and roles of one preset in the table.
+    """Return the name, allocations and roles of a preset.
 
     `tables` adds fields to its sections.
     """

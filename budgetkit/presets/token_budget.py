@@ -1,4 +1,4 @@
-"""A budget by sources of one's own (anchor), under the names and the rules of anchor's document."""
+"""Budgets of your own sources, with the names and rules of anchor's document."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ def token_budget(
     fill: Fill = "prefix",
     **changes: Any,
 ) -> Budget:
-    """Write a budget as anchor's `TokenBudget` and `BudgetAllocation` are written, held to their rules.
+    """Return a budget from the arguments of anchor's `TokenBudget`.
 
     Parameters
     ----------
     total_tokens : int
-        Size of the context window, in tokens; above 0.
+        Context window, in tokens; above 0.
     allocations : iterable of mapping
-        Each with a ``source`` (system, memory, retrieval, conversation, tool or user), ``max_tokens`` above 0, and
-        optionally a ``priority`` from 1 to 10 (default 5) and an ``overflow_strategy``, "truncate" or "drop".
+        One mapping per source, with ``source`` (system, memory, retrieval, conversation, tool or user), ``max_tokens``
+        above 0, and optionally a ``priority`` from 1 to 10 (default 5) and an ``overflow_strategy``, "truncate" or
+        "drop".
     reserve_tokens : int, default 0
-        Held back for the answer, in tokens.
+        Reserve for the answer, in tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code fills one source.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
     **changes
         Other fields of `budgetkit.Budget`.
 
     Returns
     -------
     Budget
-        Sources that have no allocation draw on the shared pool. System and user are required, unless their strategy
-        is "drop".
+        The budget. Sources without an allocation draw on the shared pool. System and user are required unless their
+        strategy is "drop".
 
     Raises
     ------
     ValueError
-        If a number, a source or a strategy is none of these, a source stands twice, or all of it exceeds the total.
+        If a number, source or strategy is invalid, a source is repeated, or the sum exceeds the total.
 
     Notes
     -----
@@ -132,35 +133,35 @@ CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "
 def agent_prompt(
     window: Window | None = None, *configurations: Mapping[str, Any] | None, alone: bool = False
 ) -> Budget:
-    """Plan #195: a cap and a priority class for each section of an agent's prompt.
+    """Split an agent's prompt as Plan #195 does, by caps and priorities.
 
-    Required sections come first, then high, medium and low; a section over its cap is cut by its type. When
-    the total is full, the policy says whether low sections are cut or left out.
+    Required sections come first, then high, medium and low; a section over its cap is cut according to its type. If the
+    total is full, the policy decides whether low sections are cut or dropped.
 
     Parameters
     ----------
     window : int, Model or str, optional
-        Total tokens, before the output reserve; without it the last configuration's ``total_tokens``.
+        Total tokens, before the output reserve; default: ``total_tokens`` of the last configuration.
     *configurations : mapping
-        Laid over the system's defaults in order, such as an agent's own; each as the document writes it, bare,
-        or inside ``context_budget``, or that inside ``agent``, whose other settings are left alone.
-        ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections`` is read like
-        ``allocations``. ``enabled: false`` lifts every cap; inside a section it switches that section off. A
-        key with nothing behind it, as YAML reads "sections:", says nothing.
+        Configurations that override the defaults in order, such as an agent's own; each in the document's format, bare
+        or under ``context_budget`` or ``agent.context_budget``, next to other settings. ``max_tokens`` takes tokens, a
+        percentage ("12.5%") or None for no cap; ``sections`` is read like ``allocations``. ``enabled: false`` removes
+        all caps; inside a section it switches that section off. A key with an empty value, such as "sections:" in YAML,
+        is ignored.
     alone : bool, default False
-        Whether the configurations stand alone: sections that they do not name are not there.
+        If true, the defaults are ignored and only the named sections exist.
 
     Returns
     -------
     Budget
-        Without a remainder. The message to be answered is a section of its own, "current_message", required and last,
-        which draws on the shared pool. So do the tool schemas of a conversation, a section "tools",
-        unless a configuration names it. An over-committed configuration is shown as a negative pool.
+        A budget without a remainder. The current message is a required last section, "current_message", that draws on
+        the shared pool. So does the section "tools" for a conversation's tool schemas, unless a configuration names it.
+        An over-committed configuration has a negative pool.
 
     Raises
     ------
     ValueError
-        If a key, a priority or a policy is unknown, an amount is no amount, or a mapping is none.
+        If a key, priority or policy is unknown, or an amount or mapping is invalid.
 
     Notes
     -----

@@ -1,9 +1,9 @@
 """Translation of budgets to and from other systems' formats.
 
-Settings that another system lacks are listed.
+Settings without an equivalent are listed.
 
-One rule for all: what is written is read back as that system means it, and where the two budgets differ, that is what
-could not be said.
+One rule for all systems: the written configuration is read back with the system's own meaning, and each difference
+between the two budgets is listed as lost.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _OURS = {"allocations", "reserves", "roles", "remainder", "name"}
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A budget beside another system's configuration.
+    """A budget with its configuration in another system.
 
     Parameters
     ----------
     budget : Budget
-        Meaning of the configuration.
+        The budget that the configuration means.
     config : dict
-        Plain data, as JSON and YAML hold it.
+        The configuration, as plain data for JSON or YAML.
     unsaid : tuple of str
-        Parts of the one without a place in the other, one per line.
+        Settings without an equivalent, one sentence each.
 
     Examples
     --------
@@ -75,13 +75,13 @@ class Translation:
 
 
 def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translation:
-    """Write a budget as another system's configuration, or read such a configuration.
+    """Convert a budget to or from another system's configuration.
 
     Parameters
     ----------
     given : Budget, Mapping or object
-        A budget, whose sections take the names that the system has for what is in them; or a configuration, also as the
-        system's own object, such as anchor's ``TokenBudget`` (a pydantic model or a dataclass).
+        A budget, whose sections get the system's names; or a configuration, as plain data or as the system's own
+        object, such as anchor's ``TokenBudget`` (a pydantic model or a dataclass).
     system : {"anchor", "octopus", "plan-195", "langchain"}
         anchor's ``TokenBudget``, Octopus' ``MemoryConfig``, Plan #195's ``context_budget``, or the arguments of
         LangChain's ``trim_messages``.
@@ -89,14 +89,14 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     Returns
     -------
     Translation
-        The configuration, the budget it means there, and what could not be said.
+        The configuration, the budget that it means, and the settings without an equivalent.
 
     Raises
     ------
     ValueError
-        If the system is unknown, the configuration is none of its own, or the system refuses the budget's numbers.
+        If the system is unknown, the configuration is invalid there, or the system rejects the budget's numbers.
     TypeError
-        If a size is no whole number, such as the text "8000".
+        If a size is not a whole number, such as the text "8000".
 
     Notes
     -----
@@ -159,7 +159,7 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
 
 
 def trimmed(max_tokens: int) -> Budget:
-    """Return the budget for trimming to a size: system messages and the question stay, the history is pruned.
+    """Return a budget for trimming: the history is pruned, system messages and the question stay.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def trimmed(max_tokens: int) -> Budget:
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
-    """Return another system's names for our sections, by shared roles."""
+    """Map section names to another system's names by role."""
     names: dict[str, str] = {}
     for role, theirs in roles.items():
         ours = budget.roles.get(role)

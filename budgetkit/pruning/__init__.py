@@ -1,8 +1,8 @@
-"""Pruning: how messages leave a long history.
+"""Pruning: removing messages from a long history.
 
-- `policies/` say what is to go: `policies/pruners.py` has one small class for each.
-- `dropping.py` carries that out: here a message is dropped, shrunk, or put into a summary.
-- `history.py` knows what is still there.
+- `policies/` decide what to remove: `policies/pruners.py` has one small class per policy.
+- `dropping.py` carries out their cuts: it drops, shrinks and summarises messages.
+- `history.py` records the remaining messages.
 """
 
 from budgetkit.pruning.dropping import StartOn

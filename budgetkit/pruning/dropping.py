@@ -2,13 +2,12 @@
 
 Messages are dropped, shrunk or summarised here.
 
-Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
-the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
-the request where it entered, and the request where it was gone. Two numbers are enough, because a message that has left
-does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about n log n
-steps.
+At each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
+then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
+request at which it entered and the request at which it was dropped. A dropped message never comes back, since a running
+system no longer has it and a summary cannot be undone. So n messages take about n log n steps.
 
-The state of a history, oldest first, with room for 12 tokens and three messages of 5, 7 and 6 tokens:
+The state of a history, oldest first, with a limit of 12 tokens and three messages of 5, 7 and 6 tokens:
 
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1
@@ -40,7 +39,7 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role of a summary: the assistant's, unless requests begin with the user's message."""
+    """Return the role of a summary: "assistant", or "user" if requests start with it."""
     if start_on == "any":
         return "assistant"
     return start_on
@@ -51,9 +50,9 @@ LEAST_RESULT = 32
 
 
 def least_tokens(message: Message, tokens: int) -> int:
-    """Return the fewest tokens that a message can hold.
+    """Return the minimum tokens of a message.
 
-    Only a tool result may be cut inside.
+    Only tool results may be shortened.
 
     Examples
     --------
@@ -67,7 +66,7 @@ def least_tokens(message: Message, tokens: int) -> int:
 
 
 def cuttable_tokens(history: History) -> int:
-    """Return the tokens that cutting every whole tool result inside saves."""
+    """Return the tokens saved by shortening all whole tool results."""
     return sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
 
 
@@ -79,7 +78,7 @@ SummarisingCut = Generator[SummaryRequest, int | None, None]
 
 
 class Visit(NamedTuple):
-    """One request, as the history sees it."""
+    """One request of a conversation, for pruning."""
 
     room: PruningContext
     entering: Sequence[int]  # the messages that it is the first to hold
@@ -89,7 +88,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The effects of a policy: numbers for each request and each message."""
+    """The effects of a policy on each request and each message."""
 
     # for each request: the tokens of its history, those above its limit, and what left at it
     tokens: list[int] = field(default_factory=list)
@@ -114,7 +113,7 @@ class Retention:
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, history: History, visit: Visit, summaries: Summaries) -> None:
-        """Note the numbers of one request, once its history is pruned."""
+        """Record the numbers of a request after pruning."""
         equal_to = min(visit.boundary, history.first_change)
         self.tokens.append(history.tokens)
         self.over.append(max(0, history.tokens - max(0, visit.room.limit)))
@@ -136,7 +135,7 @@ def retain(
     measure: Measure | None = None,
     start_on: StartOn = "any",
 ) -> Retention:
-    """Carry a policy out over a conversation.
+    """Apply a policy to a conversation.
 
     Examples
     --------
@@ -192,10 +191,10 @@ Steps = Generator[SummaryRequest, int | None, Summaries]
 def room_for_history(
     limit: int, others: int, usable: int, window: int, turn: int, pause: float = 0.0
 ) -> PruningContext:
-    """Return the pruning context before a request; sizes are in tokens, the pause in seconds.
+    """Return the pruning context before a request.
 
-    A budget may promise the history more than the other sections leave; then what they leave is its limit, since a
-    request that is larger than the window is refused.
+    Sizes are in tokens, the pause in seconds. The limit is at most the tokens that the other sections leave, even if
+    the budget guarantees more, because the provider rejects a request that exceeds the window.
 
     Examples
     --------
@@ -232,15 +231,14 @@ def prune(
     start_on: StartOn = "any",
     cuttable: Callable[[History], int] | None = cuttable_tokens,
 ) -> Steps:
-    """Prune a history at one request: one step of a replay or a running conversation.
+    """Prune a history before one request.
 
-    This generator asks for summaries and is sent the tokens of each, or None if the rule sets its length. It returns
-    the request's summaries.
+    This generator yields each needed summary and is sent its tokens, or None if the rule sets its length. It returns
+    the summaries of the request.
 
-    A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
-    results cut inside where that saves `cuttable` tokens; another floor was asked for, and stands. With `start_on`
-    "user" the history begins with a message of the user or with a summary, whatever the policy's floor says: a
-    provider that asks for it refuses any other request.
+    The default floor of one message gives way if the request would exceed the window even with tool results shortened
+    by `cuttable` tokens; a floor set by the user is kept. With `start_on="user"` the history starts with a user message
+    or a summary regardless of the floor, because some providers reject any other request.
 
     Examples
     --------
@@ -294,7 +292,7 @@ def prune(
 
 
 def _room_now(room: PruningContext, history: History) -> PruningContext:
-    """Return how things stand with the history as it is now."""
+    """Return the pruning context of the current history."""
     return PruningContext(
         tokens=history.tokens,
         limit=room.limit,
@@ -310,7 +308,7 @@ def _room_now(room: PruningContext, history: History) -> PruningContext:
 def _carry_out(
     cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
 ) -> SummarisingCut | tuple[()]:
-    """Make a cut during a turn; only a summary needs an answer in between."""
+    """Carry out one cut, yielding any summary it needs."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
     if cut.order == "results" and (cut.intact_tokens or cut.least_gain):
@@ -327,7 +325,7 @@ def _carry_out(
 
 
 def _drop(cut: Cut, history: History, policy: Policy) -> None:
-    """Drop units until the size is reached, nothing older is left, or the floor stands in the way."""
+    """Drop units until the size, the turn limit or the floor is reached."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
         if unit is None or (
@@ -342,8 +340,8 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
     """Drop whole turns, then steps of the current one, until the size is reached.
 
-    The question of the current turn and its newest step stay. With room for 10 tokens, of q1 a1 q2 s2 s3 with 4 tokens
-    each, where s2 and s3 are steps of the turn that q2 began:
+    The question of the current turn and its newest step are kept. An example with a limit of 10 tokens and messages q1
+    a1 q2 s2 s3 of 4 tokens each, where s2 and s3 are steps of the turn started by q2:
 
         after turn 1    q2 s2 s3    12
         after a step    q2 s3        8
@@ -381,7 +379,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
 
 
 def _clear_results(cut: Cut, history: History) -> None:
-    """Shrink all but the newest tool results, if that saves enough."""
+    """Shrink all but the newest tool results if that saves enough tokens."""
     if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
         return
     leaving: list[int] = []
@@ -427,9 +425,9 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
 
 
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
-    """List the units that a compaction takes, oldest first.
+    """List the units that a compaction replaces, oldest first.
 
-    An earlier summary is always among them: it is rewritten, so that a session never holds two.
+    An earlier summary is always included, so that a session never has two.
     """
     units = sorted(history.members)
 
@@ -478,7 +476,7 @@ def _summarise(
 
 
 def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
-    """Remove the oldest: summaries, and as many messages as a round replaces and the floor allows."""
+    """Remove the oldest messages and summaries that a round replaces."""
     wanted = max(1, tokens_of(rounds.share, history.messages))
     slots: list[int] = []
     last_turn = 0

@@ -1,12 +1,12 @@
-"""The history during pruning: its messages, their order of leaving, and sums.
+"""The history during pruning: its messages, their order of removal, and sums.
 
-Each message has a slot, numbered as in the conversation. Messages that leave together are one *unit*, named by the
-slot of its first message. Heaps find the unit that leaves next. Sums of 64 slots and of 4,096 tell how many tokens
-stand before a slot: three short sums, also among a million. So n messages take about n log n steps, however often they
-are pruned. A message that has left never comes back; each slot remembers when it changed.
+Each message has a slot with its number in the conversation. Messages that are dropped together form a *unit*, named
+after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the tokens
+before a slot as three short sums, even for a million messages. So n messages take about n log n steps, however often
+they are pruned. A dropped message never comes back; each slot records when it changed.
 
-The state, with a worked example. Four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its
-result, so that they are one unit, 1. After all have entered, and after `drop(0)` and `shrink(2, 1)` at request 3:
+An example of the state: four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its result, so
+together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` at request 3:
 
     before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
     after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
@@ -32,9 +32,9 @@ _Heap = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Slots:
-    """A conversation as columns of numbers, one row per message, with roles.
+    """A conversation as columns, one row per message.
 
-    The role matters where a request must begin with a given speaker.
+    The role is needed if a request must start with a given role.
     """
 
     tokens: list[int]
@@ -67,11 +67,11 @@ class History:
     tokens, messages : int
         Tokens of the history now. A summary is not a message.
     state, shrunk, gone : list of int
-        For each slot its fate, and the requests where it shrank and left (`NEVER` if not).
+        State of each slot, and the requests at which it shrank and was dropped (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
     changed : list of int
-        The messages that shrank or left since `begin`.
+        The messages that shrank or were dropped since `begin`.
 
     Examples
     --------
@@ -110,14 +110,14 @@ class History:
         self.begin(0)
 
     def begin(self, request: int) -> None:
-        """Start a request: later changes are recorded under its number."""
+        """Start a request; later changes are recorded under its number."""
         self.request = request
         self.first_change = len(self.slots)
         self.changed: list[int] = []
         self.dropped_tokens = self.dropped_messages = self.shrunk_messages = 0
 
     def grow(self) -> None:
-        """Make room for the messages that the slots were given since."""
+        """Extend the columns for newly added messages."""
         count = len(self.slots)
         more = count - len(self.size)
         self.size += [0] * more
@@ -128,7 +128,7 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history; drop it if its unit has left."""
+        """Add a message to the history; drop it if its unit is already dropped."""
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -174,7 +174,7 @@ class History:
         self.whole_tokens = sum(self.size[slot] for slot in self.whole_results)
 
     def before(self, slot: int) -> int:
-        """Return the tokens in all slots below one."""
+        """Return the tokens in all slots before a slot."""
         small = slot >> 6
         large = slot >> 12
         return (
@@ -184,7 +184,7 @@ class History:
         )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
-        """Return the unit that goes next; None in an empty history."""
+        """Return the next unit to drop, or None if the history is empty."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
@@ -200,7 +200,7 @@ class History:
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit that is no summary, and the tokens of the summaries before it."""
+        """Return the oldest unit of messages, and the tokens of summaries before it."""
         aside = []
         tokens = 0
         while (unit := self.next_unit()) is not None and unit in self.summaries:
@@ -213,10 +213,10 @@ class History:
     def begin_with(self, role: str, turn: int) -> None:
         """Drop the messages before the first one of a role.
 
-        So the request begins with that role.
+        The request then starts with that role.
 
-        A summary can begin a request too, and system messages stand before everything. Where a message of that role
-        stands before the history in another section, or none was said up to this turn, nothing has to leave.
+        A request may also start with a summary, and system messages come before everything. Nothing is dropped if
+        another section has a message of that role before the history, or if the conversation has none yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
         if role not in self._firsts:
@@ -241,7 +241,7 @@ class History:
             heappush(self.oldest, entry)
 
     def _waits_before(self, slot: int, role: str) -> bool:
-        """Tell whether a message of a role precedes a slot without being part of this history."""
+        """Return True if another section has a message of this role before a slot."""
         # A slot that is in the history never waits again, so each is looked at once; one that waits may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
@@ -252,7 +252,7 @@ class History:
         return bool(self._outside)
 
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
-        """Tell whether the floor allows a unit to be dropped, along with some other tokens."""
+        """Return True if the floor allows dropping a unit, with extra tokens."""
         members = self.members[unit]
         messages = 0 if unit in self.summaries else len(members)
         if self.messages <= messages:
@@ -294,7 +294,7 @@ class History:
             self.closed.add(unit)
 
     def shrink(self, slot: int, placeholder: int) -> None:
-        """Leave a placeholder of a tool result."""
+        """Replace a tool result with a placeholder."""
         self.dropped_tokens += self.size[slot] - placeholder
         self.shrunk_messages += 1
         self.state[slot] = SHRUNK
@@ -311,7 +311,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the oldest tool result still whole, or None if the rest must stay intact."""
+        """Return the oldest whole tool result that may be shrunk, or None."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
@@ -321,7 +321,7 @@ class History:
         return slot
 
     def leave_whole(self, slot: int) -> None:
-        """Remove a message from the whole tool results, if it is one."""
+        """Remove a message from the list of whole tool results."""
         if slot in self.whole_results:
             self.whole_results.remove(slot)
             self.whole_tokens -= self.size[slot]

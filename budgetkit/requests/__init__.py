@@ -1,13 +1,13 @@
-"""Requests: tokens beyond the text, counted message by message.
+"""Requests: reading, billing and writing of messages in providers' formats.
 
-`reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
-counts what was read, and is never imported by it. There:
+`reading/` reads a request in any format into messages and tools, and writes messages in a provider's format. `billing/`
+counts them:
 
-- Tool schemas: OpenAI's in `openai.py`; Claude's, Gemini's and chat templates' in `frames.py`, in `_claude_tools` and
-  its like; all others in `estimates.py`.
-- `framing.py` has the framing of each model, which counts messages, and the rules of its bill (`rules_for`).
+- Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
+  `estimates.py` for all others.
+- `framing.py` has the framing of each model, which counts messages, and its billing rules (`rules_for`).
 - `images.py` prices images.
-- `request_count.py` adds all of it up, as the provider bills it.
+- `request_count.py` adds everything up as the provider bills it.
 """
 
 from budgetkit.requests.billing.declarations import Charge, ToolConstants

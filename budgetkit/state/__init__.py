@@ -1,9 +1,9 @@
-"""Budgets and plans as JSON and YAML, and back, exactly.
+"""Lossless conversion of budgets and plans to and from JSON and YAML.
 
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 
-It is read as data only, by the fields of the dataclasses. An unknown key or version is an error, so nothing is lost
-unnoticed. The texts behind a plan's items are saved where that is asked for; without them it has no messages to send.
+States are read as data only, by the fields of the dataclasses. An unknown key or version is an error, so nothing is
+lost silently. The texts of a plan's items are saved only on request; without them the plan has no messages to send.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VERSION = 1
 
 
 def check_version(version: object, what: str) -> None:
-    """Refuse a file of another version."""
+    """Reject a file of another version."""
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
             f"Unknown version {brief(version)} of {what}. This budgetkit reads version {VERSION}; save it again."
@@ -129,7 +129,7 @@ def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
 
 
 def _allocation(section: str, **fields: Any) -> Allocation:
-    """Make an allocation of a file, where a blank cap is a mistake and not a section without one."""
+    """Build an allocation from a file, in which an empty cap is an error."""
     if None in fields.values():
         blank = next(name for name, value in fields.items() if value is None)
         raise ValueError(
@@ -139,7 +139,7 @@ def _allocation(section: str, **fields: Any) -> Allocation:
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
-    """Make an item of a file; `Item` itself is made too often to look at every score."""
+    """Build an item from a file and check its score, which `Item` skips for speed."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
         raise ValueError(wrong_type("score", score, "a number, such as 0.85"))
     return Item(score=score, **rest)  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def _plan(
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
-    """Return each role table once, with every item's table number.
+    """Return the distinct role tables, and each item's table number.
 
     The result is empty if no item has a table.
 
@@ -196,7 +196,7 @@ def roles_of(items: Sequence[Item]) -> dict[str, Any]:
 
 
 def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]:
-    """Give items the tables that they were made with."""
+    """Restore the role tables of items."""
     if roles is None:
         return items
     tables = roles["tables"]
@@ -225,21 +225,21 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     value : Budget or Plan
-        The saved object.
+        The object to save.
     texts : bool, default False
-        Save the contents of a plan's items too: messages, texts, plain data. They may be private, and are long.
+        If true, also save the contents of a plan's items (messages, texts, plain data), which may be private and long.
 
     Returns
     -------
     dict
-        Only dict, list, str, int, float, bool and None; fields at their default are left out.
+        Plain data of dict, list, str, int, float, bool and None, without fields at their default.
 
     Raises
     ------
     TypeError
-        If it is neither.
+        If the value is neither a budget nor a plan.
     ValueError
-        If an item's group, or with `texts` what it stands for, is something that plain data cannot hold.
+        If an item's group, or with `texts` its content, cannot be written as plain data.
 
     Examples
     --------
@@ -255,22 +255,22 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
 
 
 def from_dict(data: object) -> Budget | Plan:
-    """Return the budget or plan that plain data holds.
+    """Restore a budget or plan from plain data.
 
     Parameters
     ----------
     data : dict
-        As `to_dict` made it.
+        Data returned by `to_dict`.
 
     Returns
     -------
     Budget or Plan
-        Equal to the saved object; a plan without its texts, if it was saved without them.
+        An object equal to the saved one; a plan has no texts if it was saved without them.
 
     Raises
     ------
     ValueError
-        If the version or a key is unknown, or a value is none. Whatever is wrong in a file, no other error comes out.
+        If the data are invalid, for example if the version or a key is unknown. No other exception is raised.
 
     Examples
     --------
@@ -295,12 +295,12 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
     Parameters
     ----------
     value, texts
-        As `to_dict` takes them.
+        As in `to_dict`.
 
     Returns
     -------
     str
-        The same text for the same value.
+        JSON or YAML; equal values give equal texts.
 
     Examples
     --------
@@ -316,22 +316,22 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
 
 
 def from_json(text: str) -> Budget | Plan:
-    """Return the budget or plan that a JSON text holds.
+    """Restore a budget or plan from JSON.
 
     Parameters
     ----------
     text : str
-        As `to_json` made it.
+        Text returned by `to_json`.
 
     Returns
     -------
     Budget or Plan
-        Equal to the saved object.
+        An object equal to the saved one.
 
     Raises
     ------
     ValueError
-        As `from_dict`; also if it is no JSON or has a key twice.
+        As in `from_dict`; also if the text is not JSON or repeats a key.
 
     Examples
     --------
@@ -347,12 +347,12 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     Parameters
     ----------
     value, texts
-        As `to_dict` takes them.
+        As in `to_dict`.
 
     Returns
     -------
     str
-        The same text for the same value.
+        JSON or YAML; equal values give equal texts.
 
     Examples
     --------
@@ -376,22 +376,22 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
 
 
 def from_yaml(text: str) -> Budget | Plan:
-    r"""Return the budget or plan that a YAML text holds.
+    r"""Restore a budget or plan from YAML.
 
     Parameters
     ----------
     text : str
-        As `to_yaml` made it; read as data only.
+        Text returned by `to_yaml`; it is read as data only.
 
     Returns
     -------
     Budget or Plan
-        Equal to the saved object.
+        An object equal to the saved one.
 
     Raises
     ------
     ValueError
-        As `from_dict`, and if it is no YAML, has an alias or a tag, or a key stands twice.
+        As in `from_dict`; also if the text is not YAML, has an alias or a tag, or repeats a key.
 
     Examples
     --------
@@ -402,12 +402,12 @@ def from_yaml(text: str) -> Budget | Plan:
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema that every saved state satisfies.
+    """Return the JSON Schema of saved states.
 
     Returns
     -------
     dict
-        JSON Schema, draft 2020-12.
+        A JSON Schema of draft 2020-12.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Plain data: strict JSON and YAML, read into dataclasses.
+"""Strict reading of JSON and YAML into dataclasses.
 
-Both languages keep the last of two equal keys without a word. YAML 1.1 does more that nobody means: an alias repeats
-what it names (a few in a row name gigabytes), a tag makes an object, ``010`` is 8, ``1:30`` is 90, and so are a
-million digits of either. All of that is refused here, or is the text that it looks like.
+Both languages silently keep the last of two equal keys. YAML 1.1 has more surprises: an alias repeats its target (a few
+nested ones expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. Here such input is rejected
+or read as plain text.
 
-A mapping is read by the fields of its dataclass. pydantic knows their types and the place of what is wrong; the
-dataclass itself checks whether the values go together, and its errors are shown with that place.
+A mapping is read by the fields of its dataclass. pydantic checks their types and locates errors; the dataclass itself
+checks whether the values are consistent, and its errors are shown with that location.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 
 
 def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
-    """Return a value as JSON and YAML can hold it, or say why they cannot; `where` begins the sentence.
+    """Convert a value to plain data; error messages start with `where`.
 
     >>> as_plain_data({"group": ("call", np.int64(3))}, "item 1")
     {'group': ['call', 3]}
@@ -88,7 +88,7 @@ SAVED_STATE = "saved state"
 def json_data(text: str, what: str = SAVED_STATE) -> object:
     """Parse a JSON text strictly.
 
-    The second argument names the text in errors.
+    The second argument names the text in error messages.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
@@ -99,7 +99,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
     r"""Parse a YAML text strictly.
 
-    The second argument names the text in errors.
+    The second argument names the text in error messages.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
@@ -108,7 +108,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 class _RefusedError(ValueError):
-    """A value that JSON or YAML allows and plain data does not."""
+    """The error for a value that JSON or YAML allows but plain data does not."""
 
 
 class _Reader(yaml.SafeLoader):
@@ -146,7 +146,7 @@ for _kind, _pattern in {
 
 
 def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Make a mapping, if no key stands twice."""
+    """Build a mapping; reject repeated keys."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
@@ -171,7 +171,7 @@ def _parse(language: str, what: str, parse: Callable[[], object]) -> object:
 def _problem(error: Exception) -> str:
     """Describe a parser's error, with its line.
 
-    The text of a JSON error names the line itself.
+    A JSON error already states its line.
     """
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         last = error.problem_mark.line + 1
@@ -184,7 +184,7 @@ def _problem(error: Exception) -> str:
 
 
 def changed_fields(value: Any) -> Any:
-    """Return a dataclass as a mapping of its fields that differ from their defaults; no payload is saved.
+    """Return the fields of a dataclass that differ from their defaults, without payloads.
 
     >>> from budgetkit import Budget, Reserve
     >>> changed_fields(Budget(8192, [Reserve("output", Share(0.15))]))
@@ -204,7 +204,7 @@ def changed_fields(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Any) -> list[tuple[str, object]]:
-    """Return the fields that are saved, each with its default; payloads and fields kept only for speed are not."""
+    """Return the saved fields with their defaults, without payloads and caches."""
     saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
     return [
         (f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved
@@ -217,7 +217,7 @@ TEXT: Any = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})]
 
 @cache
 def _types() -> dict[Any, Any]:
-    """Return the type to read for each declared field type."""
+    """Return the types by which the fields are read."""
     simple = {int: TOKENS, int | None: TOKENS | None, str: TEXT, str | None: TEXT | None}
     ratio = Annotated[Any, WithJsonSchema({"type": ["string", "number"]})]
     limits = {"at_least": TOKENS, "at_most": TOKENS | None}
@@ -234,9 +234,9 @@ def _types() -> dict[Any, Any]:
 
 
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
-    """Return the type of a mapping that is read into a dataclass.
+    """Return the pydantic type that reads a mapping into a dataclass.
 
-    `given` is the type of a field by its name, where it is not what the dataclass says; None is a field no file has.
+    `given` overrides field types by name; None excludes a field from files.
     """
     hints = get_type_hints(kind)
     types = _types()
@@ -251,7 +251,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 def shape(
     name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
 ) -> Any:
-    """Return the type of a mapping with these keys, converted by `make`.
+    """Return the pydantic type of a mapping with these keys, converted by `make`.
 
     >>> from pydantic import TypeAdapter
     >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})
@@ -270,7 +270,7 @@ def shape(
 
 
 def list_of(entry_shape: Any) -> Any:
-    """Return the type of a list that reports its first invalid element only."""
+    """Return a list type that reports only its first invalid element."""
     return Annotated[list[entry_shape], FailFast()]
 
 
@@ -301,7 +301,7 @@ _KINDS = {
 
 
 def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return a reader's JSON Schema, without a title on every field."""
+    """Return a reader's JSON Schema without field titles."""
     return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(
         schema_generator=_Untitled
     )
@@ -313,7 +313,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
-    """Validate plain data; raise a ValueError in plain words if it is invalid."""
+    """Validate plain data; raise a readable ValueError if it is invalid."""
     try:
         return reader.validate_python(data)
     except ValidationError as problem:

@@ -2,11 +2,11 @@
 
 Each turn has a demand for every section.
 
-- `loading.py` is the way in: `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` open a file.
-- A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`; the steps to
-  add one are in CONTRIBUTING.md.
-- `opening.py` checks the values and makes a `Trace` of them, which stands in `conversation.py`.
-- `tally.py` says what each turn asks of each section, in tokens; `provider_usage.py` what the provider counted.
+- `loading.py` has `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` read files.
+- A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;
+  CONTRIBUTING.md explains how to add one.
+- `opening.py` checks the values and makes a `Trace` (in `conversation.py`) of them.
+- `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` has the provider's counts.
 """
 
 from budgetkit.message import Message

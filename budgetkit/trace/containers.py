@@ -1,8 +1,8 @@
-"""Containers: a file's kind, and the JSON values, rows or texts in it.
+"""Containers: the kind of a file, and the JSON values, rows or texts in it.
 
-gzip, bzip2, xz, zip and zstandard are opened, UTF-16 is read as UTF-8, and text that is no JSON is tried as a table, as
-YAML and as a conversation written by speakers. A file of another kind is refused by its name. The unpacked size of a
-container is counted and bounded (:class:`budgetkit.trace.jsonl.Outflow`).
+gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text that is not JSON is tried as a table, as
+YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
+container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _DEEPEST = 3
 
 @dataclass(frozen=True)
 class Opener:
-    """Open files and archives; an archive and those in it share one outflow limit."""
+    """Reader of files and archives; nested archives share one outflow limit."""
 
     columns: Columns = None
     progress: Progress | None = None
@@ -79,7 +79,7 @@ class Opener:
     depth: int = 0
 
     def parts(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield each file in a stream: its name, and its JSON values with their line numbers."""
+        """Yield each file in a stream, with its JSON values and line numbers."""
         if isinstance(stream, io.BufferedReader):
             head = stream.peek(_PEEK)[:_PEEK]
         else:
@@ -105,7 +105,7 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream, or a zip where no function unpacks it."""
+        """Unpack a stream, or a zip file without a function to unpack it."""
         if self.depth == _DEEPEST:
             raise ValueError(f"{name}: archives nested more than {_DEEPEST} deep. Unpack it first.")
         if not stream.seekable():
@@ -125,9 +125,9 @@ class Opener:
         yield from _guarded_parts(inner.parts(unpacked, name.removesuffix(".gz")), name)
 
     def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield the files of a zip that may hold conversations.
+        """Yield the files of a zip file that may contain conversations.
 
-        Of a chat export only the files named so are taken.
+        Of a chat export, only the files with its usual names are read.
         """
         assert self.outflow is not None
         try:
@@ -175,7 +175,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as lines of JSON if it begins like JSON, otherwise as a table or a transcript."""
+        """Read text as JSON if it starts like JSON, otherwise as a table or transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
@@ -207,7 +207,7 @@ class Opener:
 
 
 def _content(stream: BinaryIO, name: str) -> bytes:
-    """Read a stream to its end, in blocks: one read of the bound's size would reserve that much for a small file."""
+    """Read a stream to its end, in blocks to save memory."""
     content = bytearray()
     while block := stream.read(_BLOCK):
         content += block
@@ -217,7 +217,7 @@ def _content(stream: BinaryIO, name: str) -> bytes:
 
 
 def _utf16(head: bytes) -> str:
-    """Return the encoding of UTF-16 text, or an empty text."""
+    """Return the encoding of UTF-16 text. Empty for other text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
@@ -228,7 +228,7 @@ def _utf16(head: bytes) -> str:
 
 
 def foreign_kind(head: bytes) -> str:
-    """Return the kind of a file that holds no conversation, with advice, by its first bytes.
+    """Return the kind of an unsupported file by its first bytes, with advice.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def foreign_kind(head: bytes) -> str:
 
 
 def foreign_archive(names: set[str]) -> str:
-    """Return the kind of an archive that holds no conversation, with advice, by its files.
+    """Return the kind of an unsupported archive by its files, with advice.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def foreign_archive(names: set[str]) -> str:
 
 
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
-    """Open a member of a zip, packed with Zstandard too, as Inspect does."""
+    """Open a member of a zip file, which may use Zstandard as in Inspect."""
     if member.compress_type != _ZSTANDARD:
         return archive.open(member)
     # Python's own reader knows it from 3.14 on; read the packed bytes as if they were plain, and unpack them here.

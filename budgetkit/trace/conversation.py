@@ -1,4 +1,4 @@
-"""Trace: a conversation by turns, counted once, and its demand by section."""
+"""Trace: a conversation, its turns, its counts and its demand by section."""
 
 from __future__ import annotations
 
@@ -44,35 +44,35 @@ _MOST_KEPT = 32
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """Hold one conversation.
+    """A conversation, with its tools and passages.
 
-    A request's priming, the few tokens that begin the answer, is asked of the section of the message that opens the
-    turn, so that what a turn asks for is what ``framing.request`` counts of it, to the token.
+    A request's priming, the few tokens that start the answer, is charged to the section of the turn's first message. So
+    the demand of a turn equals ``framing.request`` exactly.
 
     Parameters
     ----------
     id : str
-        Its name.
+        Name of the conversation.
     messages : sequence
-        In order, at least one: messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or of
-        LangChain. They are kept as a tuple of Message.
+        At least one message, in order: Messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or
+        LangChain. They are stored as a tuple of Message.
     tools : tuple of Mapping
-        Schemas of the tools the assistant may call, in any form that :mod:`budgetkit.requests.reading.tools` reads.
+        Tool schemas, in any format that :mod:`budgetkit.requests.reading.tools` reads.
     contexts : Mapping
-        From the index of a message to the passages retrieved for it.
+        Passages retrieved for each message, by its index.
     meta : Mapping
-        Facts of the file about the conversation.
+        Metadata of the conversation, from its file.
     source : str
-        File and line it was read from.
+        File and line of its source.
     fields : Mapping
-        Every other field of the conversation, untouched.
+        All other fields of the conversation, unchanged.
 
     Raises
     ------
     ValueError
         If there are no messages.
     TypeError
-        If something is no message.
+        If a value is not a message.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if its file names one.
 
-        Of several it is the last known one.
+        If there are several, it is the last known one.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
@@ -182,27 +182,27 @@ class Trace:
 
     @property
     def framing(self) -> Framing:
-        """Tokens that messages cost beyond their text, for the conversation's model or gpt-4o."""
+        """The framing for the conversation's model, or for gpt-4o."""
         if self.model is None:
             return DEFAULT_FRAMING
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return the framing for counts: given, the conversation's own, or the counter's."""
+        """Return the framing to count with: given, the conversation's, or the counter's."""
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)
 
     @property
     def format(self) -> str:
-        """The format of the file, such as "ChatGPT export"; by default "OpenAI chat"."""
+        """The format of the file, such as "ChatGPT export". Default: "OpenAI chat"."""
         return format_label(str(self.fields.get("format") or "openai-chat"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about content that reading left out or changed.
+        """Warnings about content that was omitted or changed on reading.
 
-        If nothing can be counted, the first one says so.
+        If nothing can be counted, the first warning says so.
         """
         saved = self.fields.get("warnings")
         notes: list[str] = []
@@ -221,22 +221,22 @@ class Trace:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no message has text, a tool call or a picture."""
+        """True if no message has text, a tool call or an image."""
         return all(message.is_silent for message in self.messages)
 
     @cached_property
     def gone(self) -> Ints:
-        """The index of the summary that replaced each message."""
+        """For each message, the index of the summary that replaced it."""
         return gone(self.messages, self.fields.get("compactions"))
 
     @cached_property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of content that cannot be counted, such as sound and files."""
+        """The kinds of content that cannot be counted, such as audio and files."""
         kinds = {kind for message in self.messages for kind in message.uncounted}
         return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 
     def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count every message once; asked again, the same counts come from memory.
+        """Count every message; the counts are cached.
 
         Parameters
         ----------
@@ -248,12 +248,12 @@ class Trace:
         Returns
         -------
         numpy.ndarray
-            Of shape (messages,), int64, in tokens; not to be written to.
+            Tokens of each message, read-only, of shape (messages,) and dtype int64.
         """
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
     def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count the output tokens of each answer once, and remember them.
+        """Count the output tokens of each answer; the counts are cached.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Trace:
         Returns
         -------
         numpy.ndarray
-            Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
+            Tokens of each answer and 0 for other messages, read-only, of shape (messages,) and dtype int64.
         """
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
@@ -282,14 +282,15 @@ class Trace:
     def demand(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> pd.DataFrame:
-        """Return each turn's demand of every section.
+        """Return the demand of every section in each turn.
 
         Parameters
         ----------
         counter : callable or str
             Function from text to tokens, or a counter's name.
         roles : mapping or callable, optional
-            A role table (see :mod:`budgetkit.trace.tally`), or a function from a message to its section.
+            A mapping from roles to sections (see :mod:`budgetkit.trace.tally`), or a function from a message to its
+            section.
         framing : Framing, optional
             Tokens that a message costs beyond its text; default: the framing of its own model.
 
@@ -297,7 +298,7 @@ class Trace:
         -------
         pandas.DataFrame
             One row per turn (index ``turn``, from 1), one int64 column per section, in tokens; ``attrs["roles"]`` has
-            the role table, ``attrs["passages"]`` score and tokens of each passage, by section and turn.
+            the role table, and ``attrs["passages"]`` the score and tokens of each passage by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
@@ -315,16 +316,16 @@ class Trace:
         Parameters
         ----------
         turn : int
-            From 1 to the number of turns.
+            Number of the turn, from 1.
         counter, roles, framing
             As in :meth:`demand`.
 
         Returns
         -------
         list of Item
-            In the order of the request: opening system messages, tool schemas, earlier turns, passages, this
-            turn. Each payload is a Message. A tool call and its results share a group, and the message that opens
-            the turn carries the priming.
+            The items in the order of the request: opening system messages, tool schemas, earlier turns, passages, this
+            turn. Each payload is a Message. A tool call and its results share a group, and the first message of the
+            turn includes the priming.
 
         Raises
         ------
@@ -345,7 +346,7 @@ class Trace:
     def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> Tally:
-        """Place every message in its section, counted once, for callers that read all turns.
+        """Assign every message to its section, for callers that read all turns.
 
         Parameters
         ----------
@@ -355,8 +356,7 @@ class Trace:
         Returns
         -------
         Tally
-            Each message once its turn has passed and while it lasts, tool schemas and passages, in tokens; the
-            same object when asked again.
+            The items of each message during and after its turn, of tool schemas and of passages. The result is cached.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         framing = self.framing_of(counter, framing)
@@ -365,7 +365,7 @@ class Trace:
         return self._memo.once(key, lambda: self._placed(self._counted(count, framing), roles))
 
     def _placed(self, counted: CountedMessages, roles: Roles) -> Tally:
-        """Place all messages, once they are counted, in sections."""
+        """Assign all counted messages to sections."""
         table = None
         if isinstance(roles, Mapping):
             roles = table = dict(roles)
@@ -404,13 +404,13 @@ class Trace:
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """Who speaks in each message."""
+        """The role of each message."""
         return tuple(message.role for message in self.messages)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value made of this trace for a key, or make it.
+        """Return the cached value for a key, or make it.
 
-        A trace never changes, so the value stays true.
+        A trace never changes, so the value stays valid.
         """
         return self._memo.once(key, make)
 
@@ -422,7 +422,7 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
-        """Count the whole conversation in one go."""
+        """Count the whole conversation in one call."""
 
         def made() -> CountedMessages:
             passages = [passage.message for group in self.contexts.values() for passage in group]

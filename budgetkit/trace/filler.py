@@ -1,11 +1,11 @@
-r"""Filler: words that mean nothing and count like those they stand for.
+r"""Filler: meaningless words with the same token counts as the original.
 
-Signs, blanks and line breaks stay, so that lines, sentences, JSON and code end where they ended. Between them, each
-run of letters and digits becomes filler that counts the same behind what stands before it::
+Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
+them, each run of letters and digits is replaced with filler of the same count in its context::
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 
-A name gets filler that no other name gets.
+Each name gets unique filler.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Filler:
     def text(self, text: str) -> str:
         """Replace the words of a text.
 
-        In JSON the fields keep names that differ.
+        In JSON, field names stay distinct.
         """
         is_json = _is_json(text)
         pieces = _KEY.split(text) if is_json else [text]
@@ -90,7 +90,7 @@ class Filler:
         return self._mended(filler, text)
 
     def joined(self, filler: str, after: str, text: str) -> str:
-        """Adjust the last word of filler so that both parts count like a text."""
+        """Adjust the last word of filler so that both parts have the right count."""
         *_, word = (None, *_WORD.finditer(filler))
         wanted = self._sizes(filler), self._sizes(text)
         # Providers write the parts of a message without a sign between them.
@@ -103,7 +103,7 @@ class Filler:
         return filler
 
     def name(self, name: str, is_json: bool = False) -> str:
-        """Replace a name by one that no other name gets."""
+        """Replace a name with a unique one."""
         return "".join(_replaced(name, self._named, is_json))
 
     def _word(self, word: str, before: str) -> str:
@@ -147,7 +147,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates by fit: in all contexts, in the first, then any others."""
+        """Yield candidates that fit in all contexts, in the first, then any others."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -164,7 +164,7 @@ class Filler:
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
     def _mended(self, pieces: list[str], text: str) -> str:
-        """Change one word of filler so that the whole has the right count."""
+        """Change one word of filler so that the whole text has the right count."""
         sizes = self._sizes(text)
         whole = "".join(pieces)
         # In each line by itself, which is quicker in long texts.
@@ -189,9 +189,9 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Return any filler of a size, as a JSON list if needed.
+        """Return filler of any kind with a given count, as a JSON list if needed.
 
-        It is for a text whose words cannot be replaced one by one.
+        Used for texts whose words cannot be replaced one by one.
         """
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
@@ -223,7 +223,7 @@ def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> l
 
 
 def alike(word: str) -> str:
-    """Replace letters and digits by others of the same kind.
+    """Replace letters and digits with others of the same kind.
 
     >>> alike("Zoë9"), alike("1e5")
     ('Xxé1', '1e1')
@@ -234,7 +234,7 @@ def alike(word: str) -> str:
 
 
 def _cased(filler: str, word: str) -> str:
-    """Write filler with a capital, or in capitals, where the word is."""
+    """Capitalise filler like the original word."""
     if word.isupper():
         return filler.upper()
     if word[0].isupper():
@@ -253,7 +253,7 @@ def _letter(letter: str) -> str:
 
 
 def _is_escape(piece: str) -> bool:
-    """Tell whether a piece is a sign that JSON escapes, such as a line break."""
+    """Return True for a character that JSON escapes, such as a line break."""
     return piece[0] == "\\" and len(piece) == 2
 
 

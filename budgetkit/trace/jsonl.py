@@ -1,19 +1,18 @@
-"""JSON values from a file, one per line, with the line they stand on.
+"""JSON values from a file, with their line numbers.
 
-A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped. A
-line longer than a conversation can be, and blank lines without end, are refused when they are met, not when the
-memory is full.
+A file whose first line is not JSON by itself is read as one document over many lines. Blank lines are skipped. Overlong
+lines and endless blank lines are rejected before they fill the memory.
 
-Kinds of files are recognised by their first bytes, and :class:`Outflow` limits what may come out of a container. A
-small file cannot fill the memory:
+Kinds of files are recognised by their first bytes. :class:`Outflow` limits the data unpacked from a container, so that
+a small file cannot fill the memory:
 
     bytes   64 MiB, or 32 times what the container has, whichever is more
     values  a million, and one for every other byte that the container has
 
-Text of conversations packs to a fourth or a tenth, of agents that repeat themselves to a thirtieth; what packs to a
-thousandth was made to do so. Values are what becomes an object of its own: cells of a table, and in text every mark
-that parts values, as brackets and commas do. All files of a container, and all containers in it, share one outflow. A
-stream is read twice: once to count it, and then, if that is not too much, to read what is in it.
+Conversations compress by a factor of 4 to 10, repetitive agent sessions by 30; a factor of 1,000 is an attack. Values
+become Python objects: table cells, or text between separators such as brackets and commas. All files in a container and
+in nested ones share one outflow. A stream is read twice: first to measure it and then, within the limit, to read its
+content.
 """
 
 from __future__ import annotations
@@ -61,7 +60,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class BrokenLine:
     """A line that is not valid JSON, and its error.
 
-    A file of sessions is read without it, as several programs may write at once; any other file is refused.
+    A session file is read without such lines, since several programs may write to it at the same time; any other file
+    is rejected.
     """
 
     def __init__(self, error: ValueError) -> None:
@@ -69,7 +69,7 @@ class BrokenLine:
 
 
 def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
-    """Pass values on, and raise the error of the first line that cannot be read."""
+    """Yield values; raise the error of the first unreadable line."""
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             raise value.error
@@ -77,7 +77,7 @@ def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
 
 
 def broken_lines(places: list[int]) -> str:
-    """Return the warning that unreadable lines of a file were left out.
+    """Return a warning about omitted, unreadable lines.
 
     >>> broken_lines([2, 7])
     'Left out: lines that are not valid JSON (2: line 2, 7).'
@@ -88,12 +88,12 @@ def broken_lines(places: list[int]) -> str:
 
 @dataclass(frozen=True)
 class JsonFile:
-    """Read a file of JSON; each error names the file and the line."""
+    """Reader of a JSON file; errors name the file and the line."""
 
     name: str
 
     def values(self, stream: BinaryIO, progress: Progress | None = None) -> Iterator[Numbered]:
-        r"""Yield a file's JSON values; a later line that cannot be read is a :class:`BrokenLine`.
+        r"""Yield a file's JSON values, with a :class:`BrokenLine` for each unreadable line after the first.
 
         Examples
         --------
@@ -138,9 +138,9 @@ class JsonFile:
             first = False
 
     def _documents(self, text: str, number: int, alone: json.JSONDecodeError) -> Iterator[Numbered]:
-        """Read a document over many lines, or several in a row.
+        """Read one or more documents that span several lines.
 
-        An error names the line where the JSON breaks.
+        An error names the line where the JSON is invalid.
         """
         first_line = text.partition("\n")[0]
         start = 0
@@ -161,7 +161,7 @@ class JsonFile:
             raise self._broken(number + cause.lineno - 1, cause) from None
 
     def _parsed(self, text: str, number: int, start: int) -> tuple[Any, int]:
-        """Return the value at a place of a text, and the next value's place."""
+        """Return the value at a position of a text, and the next position."""
         try:
             value, end = _DECODER.raw_decode(text, start)
             _refuse_deep(value, text, start, end)
@@ -203,7 +203,7 @@ class JsonFile:
 def _reported(
     lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None
 ) -> Iterator[bytes]:
-    """Pass lines on, and report about once a megabyte how far reading has come."""
+    """Yield lines, and report progress about once per megabyte."""
     if progress is None:
         yield from lines
         return
@@ -227,7 +227,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _refuse_deep(value: Any, text: str, start: int, end: int) -> None:
-    """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
+    """Reject deeply nested values, which would exceed Python's recursion limit."""
     if text.count("[", start, end) + text.count("{", start, end) <= _DEEPEST:
         return
     level = [value] if isinstance(value, dict | list) else []
@@ -244,9 +244,9 @@ def _refuse_deep(value: Any, text: str, start: int, end: int) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's fields; refuse a known field that stands twice.
+    """Return an object's fields; reject a repeated known field.
 
-    A tool's output may repeat other fields.
+    Other fields may be repeated, as in tool outputs.
     """
     # The names of fields are the same in every line: each is kept once.
     fields = {intern(name): value for name, value in pairs}
@@ -288,7 +288,7 @@ def marks(text: bytes) -> int:
 
 
 class OutflowError(ValueError):
-    """More comes out of a container than may; no part of it is read."""
+    """The error for a container whose content exceeds the limit."""
 
 
 class Outflow:
@@ -297,9 +297,9 @@ class Outflow:
     Parameters
     ----------
     name : str
-        The container, for the error.
+        Name of the container, for error messages.
     packed : int
-        Its own size, in bytes.
+        Size of the container, in bytes.
 
     Examples
     --------
@@ -319,7 +319,7 @@ class Outflow:
         self.values = 0
 
     def add(self, size: int = 0, values: int = 0) -> None:
-        """Add unpacked bytes and values; raise an OutflowError above the limit."""
+        """Add unpacked bytes and values; raise an error above the limit."""
         self.bytes += size
         self.values += values
         if self.bytes > self.most_bytes:
@@ -328,7 +328,7 @@ class Outflow:
             raise self.exceeded(f"{self.most_values:,} values")
 
     def check(self, size: int = 0, values: int = 0) -> None:
-        """Refuse a stated size above the limit, before any of it is unpacked."""
+        """Reject a stated size above the limit before unpacking."""
         Outflow.add(copy(self), size=size, values=values)
 
     def exceeded(self, amount: str) -> OutflowError:
@@ -340,9 +340,9 @@ class Outflow:
 
 
 def stream_size(stream: Any, outflow: Outflow) -> None:
-    """Read an unpacked stream to its end, and count it.
+    """Read an unpacked stream to its end and measure it.
 
-    Afterwards it is opened again.
+    Open it again afterwards.
     """
     with closing(stream):
         while block := stream.read(_BLOCK):
@@ -350,12 +350,12 @@ def stream_size(stream: Any, outflow: Outflow) -> None:
 
 
 def buffered(stream: Any) -> io.BufferedReader:
-    """Return an unpacked stream as a reader that can look ahead."""
+    """Return a buffered reader of an unpacked stream."""
     return io.BufferedReader(_Raw(stream), _BLOCK)
 
 
 class _Raw(io.RawIOBase):
-    """Whatever can be read, as a stream that can be buffered."""
+    """An adapter from any readable object to a raw stream."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -370,7 +370,7 @@ class _Raw(io.RawIOBase):
 
 
 class XzStream:
-    """An xz or lzma file that is unpacked in bounded memory."""
+    """An xz or lzma file, unpacked in bounded memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -378,7 +378,7 @@ class XzStream:
         self.rest = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most this many bytes; none at the end."""
         while True:
             # One xz file may hold several streams, one after the other.
             if self.decompressor.eof:

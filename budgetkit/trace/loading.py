@@ -1,11 +1,11 @@
-"""Conversations from files and values, as :func:`load_trace` takes them.
+"""Loading of conversations from files and values.
 
-Each is named by its format.
+These are the basic formats:
 
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
     {"role": "user", "content": "..."}                                       one message a line
 
-All other formats stand in data/formats.toml.
+All other formats are in data/formats.toml.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ _WANTED = (
 
 
 class NoConversationError(ValueError):
-    """A value without a conversation."""
+    """The error for a value without a conversation."""
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Load conversations from files and values, with the columns of tables and a function for progress.
+    """Loader of conversations from files and values.
 
-    Outlined ones have no long texts, which a bill does not ask for.
+    Outlined conversations are loaded without long texts, which a bill does not need.
     """
 
     progress: Progress | None = None
@@ -79,7 +79,7 @@ class Loader:
     outlined: bool = False
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
-        """Yield each conversation of a folder, file or value, with a default id and its place."""
+        """Yield the conversations of a source, with default ids and places."""
         files = _files_in(source)
         places = count()
         refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
@@ -127,7 +127,7 @@ class Loader:
             )
 
     def _parts(self, source: Source) -> Iterator[Part]:
-        """Yield the values of a file and of its sub-agents, of a frame, or of a given value."""
+        """Yield the values of a file with its sub-agents, a frame or a value."""
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
                 yield from Opener(self.columns, self.progress).parts(source, _name(source))
@@ -145,7 +145,7 @@ class Loader:
                 yield from Opener(self.columns, self.progress).parts(stream, _name(path))
 
     def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-        """Yield each conversation of a file with the line it starts on, in any of the shapes."""
+        """Yield each conversation of a file with its first line."""
         first = next(numbered, None)
         if first is None:
             return
@@ -197,7 +197,7 @@ class Loader:
         yield from spans
 
     def _split(self, value: Any, where: str, depth: int = 0) -> list[Raw]:
-        """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
+        """Read a JSON value (an object, a list of messages, or a list of either)."""
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
@@ -236,7 +236,7 @@ class Loader:
         )
 
     def _entries(self, value: list[Any], where: str, depth: int) -> list[Raw]:
-        """Read the entries of a list; those without a conversation are left out and named."""
+        """Read a list of entries; omit those without a conversation, with a warning."""
         conversations: list[Raw] = []
         refused = []
         for number, entry in enumerate(value, start=1):
@@ -260,7 +260,7 @@ _KEPT = 100
 
 
 def _outline(value: Any) -> Any:
-    """Keep of a long text its beginning and its length."""
+    """Return the start of a long text, with its length."""
     if isinstance(value, str) and len(value) > _LONG:
         return f"{value[:_KEPT]} {len(value)}"
     if isinstance(value, dict):
@@ -271,7 +271,7 @@ def _outline(value: Any) -> Any:
 
 
 def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
-    """Read lines that form one document; warn of unreadable lines."""
+    """Read lines that form one document; warn about unreadable lines."""
     records = [*numbered]
     broken = [line for line, value in records if isinstance(value, BrokenLine)]
     lines = [value for _, value in records if not isinstance(value, BrokenLine)]
@@ -311,7 +311,7 @@ def _converted(value: Any) -> list[Data] | None:
 
 @cache
 def shipped_traces() -> tuple[str, ...]:
-    """Name the traces that come with budgetkit.
+    """List the traces shipped with budgetkit.
 
     Returns
     -------
@@ -338,26 +338,26 @@ def load_trace(
     Parameters
     ----------
     source : str, path, binary file, or values
-        A shipped trace's name, the path of a file in any known format or of a folder, an open file; or messages
-        as a list of dictionaries or of an SDK's objects, a request's body, a pandas frame.
+        The name of a shipped trace; the path of a folder or of a file in any known format; an open file; a list of
+        messages as dictionaries or SDK objects; a request body; or a pandas frame.
     conversation : int or str
-        Which one of several: its place from 0 on, its id or its title.
+        The conversation to load, by position from 0, id or title.
     progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
+        Function called with the bytes read and the total, about once per megabyte and at the end.
     columns : mapping, optional
-        For a table: which column is the "role", the "content" and the "conversation".
+        Columns of a table that are the "role", the "content" and the "conversation".
 
     Returns
     -------
     Trace
-        The conversation; its `format` says what the file was, its `warnings` what was left out.
+        The conversation, with the `format` of its file and `warnings` about omissions.
 
     Raises
     ------
     ValueError
-        If there is no such shipped trace or conversation, or the file is not what it should be.
+        If there is no such shipped trace or conversation, or the file is invalid.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ImportError
         If reading the file needs an extra that is not installed.
 
@@ -382,7 +382,7 @@ def load_trace(
 def load_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> list[Trace]:
-    """Load every conversation of a file or a folder.
+    """Load all conversations of a file or folder.
 
     Parameters
     ----------
@@ -392,12 +392,12 @@ def load_traces(
     Returns
     -------
     list of Trace
-        In the file's order; at least one.
+        At least one conversation, in the order of the file.
 
     Raises
     ------
     ValueError, FileNotFoundError, ImportError
-        As :func:`load_trace`; an error about a file names the line.
+        As in :func:`load_trace`; an error in a file names the line.
 
     Examples
     --------
@@ -418,12 +418,12 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per conversation, in the file's order: id, title, format, messages, characters (of text).
+        One row per conversation, in the order of the file: id, title, format, messages, characters (of text).
 
     Raises
     ------
     ValueError, FileNotFoundError, ImportError
-        As :func:`load_trace`.
+        As in :func:`load_trace`.
 
     Examples
     --------
@@ -442,17 +442,17 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
 def iter_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> Iterator[Trace]:
-    """Load a file's conversations one after the other, holding one at a time.
+    """Iterate over a file's conversations, one in memory at a time.
 
     Parameters
     ----------
     source, progress, columns
-        As in :func:`load_traces`, which raises the same errors.
+        As in :func:`load_traces`, with the same errors.
 
     Yields
     ------
     Trace
-        At least one.
+        The next conversation; there is at least one.
     """
     for id, value, where in Loader(progress, columns).sources(source):
         yield made_trace(value, id, where)
@@ -508,7 +508,7 @@ def _length(record: Any) -> int:
 
 
 def _found(source: str | os.PathLike[str]) -> Any:
-    """Return the file of a path or of a shipped trace's name."""
+    """Return the file for a path or a shipped trace's name."""
     if isinstance(source, str) and source in shipped_traces():
         return data_path(f"traces/{source}.jsonl")
     path = Path(source).expanduser()

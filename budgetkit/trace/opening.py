@@ -1,4 +1,4 @@
-"""Traces made of checked values, and facts about their file."""
+"""Construction of traces from checked values, and facts about their file."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Intake:
     format : str
         Kind of the file, such as "ChatGPT export".
     titles : tuple of str
-        One for each conversation, in the file's order.
+        Title of each conversation, in the order of the file.
     chosen : int
-        The place of the conversation that the rest is about, from 0.
+        Position of the conversation described by the other fields, from 0.
     roles : tuple of (str, int)
         Messages by role, in order of appearance.
     notes : tuple of str
-        One sentence for each part that was left out, changed, or cannot be counted.
+        One sentence for each part that was omitted, changed, or cannot be counted.
     model : str or None
-        The conversation's model by the file; of several, the last known one.
+        The conversation's model in the file, or the last known one of several.
     """
 
     format: str
@@ -54,7 +54,7 @@ class Intake:
 
     @property
     def messages(self) -> str:
-        """Return the number of messages, in all and by role.
+        """The number of messages, in total and by role.
 
         Examples
         --------
@@ -85,12 +85,12 @@ def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
     traces : sequence of Trace
         All conversations of the file, at least one.
     chosen : int
-        The place of the one that is looked at, from 0.
+        Position of the conversation to describe, from 0.
 
     Returns
     -------
     Intake
-        The facts; each is shown unchanged.
+        The facts about the file.
 
     Examples
     --------
@@ -115,7 +115,7 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 
 def made_trace(value: Raw, default_id: str, where: str) -> Trace:
-    """Read one conversation; every error says where it is."""
+    """Build a trace from one conversation; errors name its place."""
     messages = value["messages"]
     if not isinstance(messages, list | tuple) or not messages:
         expected = "a list of one or more messages, each with a role"
@@ -180,10 +180,10 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
 
 
 def json_value(value: Any) -> Any:
-    r"""Convert a value to JSON in valid UTF-8, unchanged where it is already.
+    r"""Convert a value to plain JSON data in valid Unicode.
 
-    Lone surrogates, which UTF-8 cannot hold, are replaced as they are for counting; a tuple becomes a list, and a key
-    that is a number becomes a text.
+    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting; tuples become lists, and numeric keys
+    become texts.
 
     >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
     True
@@ -208,7 +208,7 @@ def json_value(value: Any) -> Any:
 
 
 def _unknown_usage(usage: Any) -> list[str]:
-    """Warn of usage fields without a row in the format table."""
+    """Warn about usage fields that are not in the format table."""
     lists = (as_list(row.get("unknown")) for row in objects_in(usage))
     names = [*dict.fromkeys(map(str, chain.from_iterable(lists)))]
     if not names:
@@ -228,7 +228,7 @@ def _message(value: Any, where: str) -> Message:
 
 @contextmanager
 def place_name(where: str) -> Iterator[None]:
-    """Name the place of a value in the errors about it."""
+    """Add the place of a value to errors about it."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -236,7 +236,7 @@ def place_name(where: str) -> Iterator[None]:
 
 
 def _orphan(messages: Sequence[Message]) -> int | None:
-    """Return the place of the first tool result without an earlier call of its id."""
+    """Return the index of the first tool result without a previous call."""
     called: set[str] = set()
     for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)
@@ -248,7 +248,7 @@ def _orphan(messages: Sequence[Message]) -> int | None:
 
 
 def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
-    """Return a record whose place of a message follows the message to its new place."""
+    """Return a record with the index of its message updated."""
     place = row.get(name) if isinstance(row, Mapping) else None
     if type(place) is not int:
         return row
@@ -258,7 +258,7 @@ def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
 def _contexts(
     messages: tuple[Message, ...], passages: Any, meta: Raw, where: str
 ) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message; the conversation's passages go to the message they apply to."""
+    """Collect the passages by message."""
     contexts = {index: message.contexts for index, message in enumerate(messages)}
     if passages and not isinstance(passages, list | tuple):
         expected = "a list of passages, texts or objects"
@@ -276,17 +276,17 @@ def _contexts(
 
 
 def to_line(trace: Trace) -> str:
-    """Write a conversation in OpenAI's chat format, on one line.
+    """Write a conversation as one line of JSON in OpenAI's chat format.
 
     Parameters
     ----------
     trace : Trace
-        The conversation, read from any format.
+        The conversation.
 
     Returns
     -------
     str
-        JSON on one line; :func:`budgetkit.load_traces` reads files of such lines.
+        One line of JSON; :func:`budgetkit.load_traces` reads files of such lines.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The provider's token counts for a conversation, next to our own counts."""
+"""The provider's token counts for a conversation, compared with our own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Usage = Mapping[str, npt.NDArray[Any]]
 def usage_columns(trace: Trace) -> Usage:
     """Return the columns of :func:`usage_frame` as arrays.
 
-    A missing number of those that may be missing is -1, a missing time NaN. Times are in seconds since 1970.
+    Missing numbers are -1 and missing times NaN. Times are in seconds since 1970.
     """
     records = objects_in(trace.fields.get("usage"))
     rows = [row for row in records if _is_reading(row, len(trace.messages))]
@@ -76,14 +76,14 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per request, in order. Columns message_index (of the answer; missing if it is not among the messages,
-        as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-        context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
-        cache_write_5m_tokens and cache_write_1h_tokens (tokens written to live that long; missing if unknown),
-        billed_input_tokens and billed_output_tokens (where a provider bills fewer tokens than it counts), time and
-        started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a sub-agent's
-        request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what its price
-        depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
+        One row per request, in order. Columns: message_index (of the answer; missing if not among the messages, as on
+        an abandoned branch), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, context_tokens
+        (the whole prompt), fresh_tokens (neither read from a cache nor written to one), cache_write_5m_tokens and
+        cache_write_1h_tokens (tokens written with that lifetime; missing if unknown), billed_input_tokens and
+        billed_output_tokens (if a provider bills fewer tokens than it counts), time and started (of the answer and of
+        the newest message sent, in UTC), side_chain (a sub-agent's request), left (on an abandoned branch), is_summary
+        (it wrote a summary), tier and region (which affect the price; "" for the usual ones), web_searches and
+        paid_tools (calls that cost money).
 
     Examples
     --------
@@ -103,9 +103,9 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 
 
 def in_line(usage: Usage) -> Ints:
-    """Return the places of requests whose answers follow one another.
+    """Return the indices of consecutive requests of the conversation.
 
-    Requests that wrote summaries, and requests on branches that were left, are left out.
+    Requests for summaries and requests on abandoned branches are excluded.
 
     >>> in_line({"message_index": np.array([1, -1, 3, 3]), "is_summary": np.zeros(4, "bool")}).tolist()
     [0, 2]
@@ -116,7 +116,7 @@ def in_line(usage: Usage) -> Ints:
 
 
 def _is_reading(row: Raw, messages: int) -> bool:
-    """Tell whether a usage record has the size of a prompt."""
+    """Return True if a usage record has the size of a prompt."""
     index = row.get("message_index")
     context = row.get("context_tokens")
     is_placed = index is None or (type(index) is int and 0 <= index < messages)
@@ -134,14 +134,14 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     Returns
     -------
     list of int
-        Indices of messages, ascending: messages with a call whose result never comes, the results of their other
-        calls, and results of calls that are not there. A call or a result that carries no id is taken as paired.
+        Indices of messages, ascending: messages with a call without a result, the results of their other calls, and
+        results without a call. Calls and results without an id count as paired.
 
     Notes
     -----
-    Providers refuse a call without its result, so a program whose answer was broken off leaves it out of all later
-    requests. Measured on a recorded coding session: one such message counts 5,565 tokens (cl100k_base), and the
-    provider read 37,752 tokens before it and 37,811 after it.
+    Providers reject a call without its result, so after an interrupted answer a program omits the call from all later
+    requests. In a recorded coding session, one such message had 5,565 tokens (cl100k_base), while the provider read
+    37,752 tokens before it and 37,811 after it.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     Parameters
     ----------
     trace : Trace
-        A conversation that tells its provider's usage.
+        A conversation with its provider's usage.
     counter : callable
         Function from text to tokens.
     framing : Framing, optional
@@ -182,8 +182,8 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     Returns
     -------
     DataFrame
-        One row per reading: message_index (of the answer), counted (everything sent before it and not compacted away,
-        tool schemas and priming included) and billed (int64, in tokens).
+        One row per reading: message_index (of the answer), counted (everything sent before it, without compacted
+        messages, with tool schemas and priming) and billed (int64, in tokens).
 
     Examples
     --------

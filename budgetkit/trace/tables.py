@@ -1,8 +1,8 @@
-"""Tables of messages: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames, a message or a conversation a row.
+"""Tables: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames.
 
-A row that is a document of a known format is read as one; otherwise one column has the speaker, one the text, and one,
-if there is any, the conversation it belongs to. Columns can be chosen by name; otherwise they are found by the usual
-names.
+Each row is a message or a conversation. A row that is a document of a known format is read as one; otherwise one column
+has the role, one the text, and optionally one the conversation. Columns are chosen by the caller or found by their
+usual names.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _MAGIC = {
 
 
 class UnknownColumnsError(ValueError):
-    """An error for a table whose columns name no speaker and no text.
+    """The error for a table without recognisable columns.
 
     Attributes
     ----------
     columns : tuple of str
-        Those that it has, to choose among.
+        The columns of the table.
     """
 
     def __init__(self, name: str, columns: Iterable[str]) -> None:
@@ -72,7 +72,7 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return the kind of a binary table by its first bytes, or an empty text."""
+    """Return the kind of a binary table by its first bytes. Empty if unknown."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -84,13 +84,13 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
 
 @dataclass(frozen=True)
 class TableReader:
-    """Read a table of messages or conversations; each error names the table."""
+    """Reader of tables of messages or conversations; errors name the table."""
 
     name: str
     columns: Columns = None
 
     def binary(self, content: bytes, kind: str, outflow: Outflow) -> Iterator[Numbered]:
-        """Read a spreadsheet, parquet or arrow file; its unpacked size is counted before it becomes values."""
+        """Read a spreadsheet, parquet or arrow file, after checking its unpacked size."""
         if kind == "xls":
             raise ValueError(
                 f"{self.name}: spreadsheets from before 2007 are not supported. Save it as .xlsx."
@@ -100,7 +100,7 @@ class TableReader:
         return self.conversations(enumerate(self._explained(rows, outflow), start=2))
 
     def _explained(self, rows: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
-        """Count the JSON values in each row's cells, and explain a library's error in one sentence."""
+        """Count the JSON values in each row, and reword a library's errors."""
         try:
             with extra("lab", self.name):
                 for row in rows:
@@ -154,7 +154,7 @@ class TableReader:
         return self.conversations(enumerate(rows, start=2))
 
     def fits(self, value: Any) -> bool:
-        """Tell whether an object is a row of a table, by the given columns or the usual names."""
+        """Return True if an object is a table row, by its column names."""
         if not isinstance(value, Mapping) or _is_document(value) or "format" in value:
             return False
         if self.columns is not None:
@@ -164,7 +164,7 @@ class TableReader:
         return all(isinstance(text, str) for text in texts)
 
     def conversations(self, table: Iterable[tuple[int, Raw]]) -> Iterator[Numbered]:
-        """Read rows of whole conversations, or rows of messages, each with a column for its conversation."""
+        """Read rows of whole conversations or of messages."""
         by_conversation: dict[str, list[Data]] = {}
         lines: dict[str, int] = {}
         chosen: dict[str, str | None] | None = None
@@ -204,7 +204,7 @@ class TableReader:
             )
 
     def _choose(self, cells: Raw) -> dict[str, str | None]:
-        """Return the columns of role, content and conversation; the role's is None for rows of conversations."""
+        """Return the columns of role (None for whole conversations), content and conversation."""
         given = self.columns or {}
         for column in given.values():
             if column not in cells:
@@ -222,12 +222,12 @@ class TableReader:
 
 
 def _is_document(row: Raw) -> bool:
-    """Tell whether a row is a whole conversation."""
+    """Return True if a row is a whole conversation."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
 def _shared_values(messages: list[Data]) -> list[str]:
-    """Warn that all rows became one conversation, where a column has values that several rows share."""
+    """Warn about a column that may separate conversations."""
     shared = []
     for key in dict.fromkeys(key for message in messages for key in message):
         column = [str(message.get(key, "")) for message in messages]
@@ -244,7 +244,7 @@ def _shared_values(messages: list[Data]) -> list[str]:
 
 
 def _content(content: Any) -> Any:
-    """Return a cell's content: a list of parts if the cell holds one, otherwise its text."""
+    """Return a cell's content: a list of parts, or its text."""
     if isinstance(content, str) and content.startswith('[{"type"'):
         parts = unpacked(content)
         return parts if isinstance(parts, list) else content
@@ -254,7 +254,7 @@ def _content(content: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Write a cell as plain JSON; NaN becomes None."""
+    """Convert a cell to plain JSON data; NaN becomes None."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if value is None or isinstance(value, str | int | float | bool):
@@ -269,7 +269,7 @@ def _cell(value: Any) -> Any:
 
 
 def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a spreadsheet's first sheet, checked for size first."""
+    """Yield the rows of a spreadsheet's first sheet, after checking its size."""
     import openpyxl  # type: ignore[import-untyped]
 
     _check_excel_files(content, outflow)
@@ -346,7 +346,7 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
-    """Read a structure of Thrift's compact protocol: its fields by number, and where it ends."""
+    """Read a structure of Thrift's compact protocol: its fields and its end."""
 
     def varint() -> int:
         nonlocal place
@@ -379,7 +379,7 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
 
 
 def _check_types(schema: Any) -> None:
-    """Refuse columns of unsupported types before reading rows."""
+    """Reject columns of unsupported types before reading rows."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     for kind in schema.types:
@@ -448,12 +448,12 @@ def _weight(array: Any) -> tuple[int, int]:
 
 
 def _is_text(kind: Any) -> bool:
-    """Tell whether a column holds texts or bytes of any length."""
+    """Return True if a column has texts or bytes of variable length."""
     return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 class _Plain(yaml.SafeLoader):
-    """Load YAML without aliases, since a small file of aliases can fill the memory."""
+    """A YAML loader without aliases, which could fill the memory."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -464,7 +464,7 @@ class _Plain(yaml.SafeLoader):
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
-    """Read a whole number that can be content again: Python writes at most 4,300 digits."""
+    """Read a whole number of at most 4,300 digits, Python's limit for writing."""
     if len(node.value) > _MOST_DIGITS:
         raise yaml.YAMLError("a whole number has too many digits")
     return loader.construct_yaml_int(node)

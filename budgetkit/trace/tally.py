@@ -1,13 +1,13 @@
-"""Tally: a conversation's sizes, section by section, under one counter, framing and role table.
+"""Tally: a conversation's sizes by section, for one counter, framing and role table.
 
     demand(turn, section) = what earlier turns left in the section + what this turn puts there
 
 Tool schemas count in every turn, passages only in the turn that retrieved them. A request's priming, the few tokens
-that begin the answer, goes with the message that opens the turn, so that a turn's items sum to its request. Everything
-is counted once, in one go; a turn's items are slices of what is kept here, and all turns' demand is two running sums a
+that start the answer, is added to the first message of the turn, so that a turn's items add up to its request.
+Everything is counted once; a turn's items are slices of the tally, and the demand of all turns is two running sums per
 section.
 
-Three messages of one token a letter, "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
+An example with one token per letter: "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
 
     place                0           1            2            3
     past                 system 3    history 5    history 4    history 2      where each counts once its turn is over
@@ -35,16 +35,16 @@ from budgetkit.requests.reading.parts import as_list, objects_in
 
 @dataclass(frozen=True)
 class Turn:
-    """Hold where one turn lies in its conversation.
+    """The range of messages of one turn.
 
     Parameters
     ----------
     number : int
-        From 1 on.
+        Number of the turn, from 1.
     start : int
-        Index of the turn's first message, the user's.
+        Index of the turn's first message, the user message.
     sent : int
-        Index after the last message that is part of the turn's last request.
+        Index after the last message of the turn's last request.
     end : int
         Index after the turn's last message.
     """
@@ -86,7 +86,7 @@ def opening(messages: Sequence[Message]) -> int:
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """Find the user's last message; without any, the last message."""
+    """Return the index of the last user message or, without any, the last message."""
     users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
     return next(users, len(messages) - 1)
 
@@ -126,7 +126,7 @@ def past_section(message: Message, roles: Roles) -> str:
 
 
 def present_section(message: Message, roles: Roles) -> str:
-    """Return the section of a message of the turn that is being answered.
+    """Return the section of a message of the current turn.
 
     Examples
     --------
@@ -152,9 +152,9 @@ def section_beside_call(section: str, of_call: str, pruned: str) -> str:
 
 
 def enters_at_once(role: str, present: str, pruned: str) -> bool:
-    """Tell whether a message can be pruned in its own turn.
+    """Return True if a message can be pruned in its own turn.
 
-    The user's question cannot, since it is being asked.
+    The user's current question cannot.
     """
     return present == pruned and role != "user"
 
@@ -165,7 +165,7 @@ def schemas_message(tools: Sequence[Raw]) -> Message:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return a dictionary key that is the same for equal role tables."""
+    """Return a dictionary key for a role table, the same for equal ones."""
     if callable(roles):
         return roles
     return tuple(roles.items())
@@ -178,7 +178,7 @@ UNSENT = "not sent"
 
 @dataclass(frozen=True)
 class CountedMessages:
-    """Hold sizes under one counter and framing, all in tokens."""
+    """Sizes by one counter and framing, in tokens."""
 
     messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
@@ -188,22 +188,22 @@ class CountedMessages:
 
 @dataclass(frozen=True)
 class Tally:
-    """Hold a conversation as items.
+    """A conversation as items.
 
     Parameters
     ----------
     opening : int
-        How many system messages open the conversation.
+        Number of opening system messages.
     past, present : list of Item
-        Each message once its turn has passed, and while it lasts.
+        The item of each message after its turn, and during it.
     schemas : list of Item
         The tool schemas: one item, or none.
     retrieved : Mapping
         From the index of a message to the passages retrieved for it.
     priming : int
-        Tokens of every request beyond its messages and schemas.
+        Tokens of each request beyond its messages and schemas.
     gone : numpy.ndarray
-        Of shape (messages,), int64: for each message, the index of the first message after its removal by a compaction.
+        Index of the first message after the compaction that removed each message, of shape (messages,) and dtype int64.
     """
 
     opening: int
@@ -225,8 +225,8 @@ class Tally:
         Returns
         -------
         list of Item
-            Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
-            carries the priming.
+            Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message includes
+            the priming.
         """
         # What no compaction has taken away: of earlier turns, and of this one.
         is_there = (self.gone[: turn.sent] >= turn.sent).tolist()
@@ -251,7 +251,7 @@ class Tally:
         turns : sequence of Turn
             The conversation's turns.
         sections : sequence of str
-            Sections that get a column even when nothing asks for them.
+            Sections that get a column even without demand.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class Tally:
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Return the item that carries the priming, if any."""
+        """Return the item that includes the priming, if any."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (
             index
@@ -303,7 +303,7 @@ class Tally:
         return None
 
     def passages(self, turns: Sequence[Turn]) -> dict[str, dict[int, list[tuple[float, int]]]]:
-        """Return score and tokens of each passage, by section and turn."""
+        """Return the score and tokens of each passage, by section and turn."""
         table: dict[str, dict[int, list[tuple[float, int]]]] = {}
         for number, turn in enumerate(turns, 1):
             for item in self._passages_of(turn):
@@ -312,7 +312,7 @@ class Tally:
         return table
 
     def _passages_of(self, turn: Turn) -> list[Item]:
-        """List the passages that were retrieved for the messages of a turn."""
+        """List the passages retrieved for the messages of a turn."""
         places: Sequence[int] = range(turn.start, turn.sent)
         if len(self.retrieved) < len(places):  # an agent's turn may be the whole conversation
             places = [place for place in sorted(self.retrieved) if place in places]
@@ -320,14 +320,14 @@ class Tally:
 
 
 def unwritable(tokens: npt.ArrayLike) -> Ints:
-    """Return token counts as a read-only array, since it is kept and handed out again."""
+    """Return token counts as a read-only array, which can be cached."""
     array = np.array(tokens, "int64")
     array.flags.writeable = False
     return array
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
-    """Return the index of the summary that replaced each message."""
+    """Return for each message the index of the summary that replaced it."""
     last = np.full(len(messages), _NEVER, dtype="int64")
     for compaction in objects_in(compactions):
         at = compaction.get("at")
@@ -354,7 +354,7 @@ def passage_scores(passages: Sequence[Passage]) -> list[float]:
 
 
 def groups_of(messages: Sequence[Message]) -> list[Hashable]:
-    """Return each message's group: tool calls and their results share one, other messages have None."""
+    """Return each message's group, shared by a tool call and its results."""
     groups = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
@@ -367,14 +367,14 @@ def groups_of(messages: Sequence[Message]) -> list[Hashable]:
 
 
 def answered_call(message: Message) -> str | None:
-    """Return the id of the call that a message answers."""
+    """Return the id of the call answered by a message."""
     if message.role == "function":
         return ""
     return message.tool_call_id
 
 
 def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
-    """Return running sums of tokens for each section: before each item, and after the last."""
+    """Return running sums by section, before each item and after the last."""
     tokens = np.array([item.tokens for item in items], "int64")
     if only is not None:
         tokens = tokens * only

@@ -1,7 +1,7 @@
-"""Conversations written as text: lines such as "User:", headings such as "## User", Aider's history, Cursor's exports.
+"""Conversations written as text: transcripts, Aider's history and Cursor's exports.
 
-A text is read in one style, the style of its first speaker: where headings say who speaks, a line "User:" below one of
-them is part of what is said.
+Speakers are marked by lines such as "User:" or headings such as "## User". A text is read in the style of its first
+speaker: if that is a heading, a line "User:" below is part of a message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "u
 
 
 def read_transcript(text: str) -> list[Numbered] | None:
-    """Read a text as conversations; return None for a text that names no speaker."""
+    """Read a text as conversations, or return None without speakers."""
     if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
@@ -66,7 +66,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
 def _split(
     text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
 ) -> dict[str, Any]:
-    """Split a text at its speakers; text before the first speaker is left out with a warning."""
+    """Split a text at its speakers; warn about text before the first one."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []

@@ -1,4 +1,4 @@
-"""Text cut to a number of tokens, marker inside, and the cut inside an item that `budgetkit.fit` can be handed."""
+"""Truncation of texts to a number of tokens, and the `cut` function for `budgetkit.fit`."""
 
 from budgetkit.truncation.cutting import cutter, truncate
 

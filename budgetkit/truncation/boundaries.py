@@ -1,9 +1,9 @@
-"""Where a text may be cut: between characters as a reader sees them, between lines, between sentences.
+"""Places where a text may be cut: between graphemes, lines or sentences.
 
-A reader's character is a grapheme cluster: a letter with its accents, a flag, a family of emoji joined by
-invisible joiners. Lines and sentences begin and end between such characters too. A place is found by the text
-around it, so that a cut in a large text costs no more than in a small one; what had to be read far around, as the
-million accents of one letter, is remembered, so that no text takes more than a reading or two.
+A grapheme cluster is what a reader sees as one character: a letter with its accents, a flag, a family of emoji with
+invisible joiners. Lines and sentences also start and end between clusters. A place is found from the text around it, so
+that a cut in a large text takes no longer than in a small one. Long stretches, such as a million accents on one letter,
+are remembered, so that no text is read more than twice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Cluster edges read from a safe place on, and the unread rest."""
+    """Cluster edges from a safe place on, and the unread rest."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -72,7 +72,7 @@ class Boundaries:
         ] = []  # from where on it is the first, its begin and its end
 
     def end(self, by: By, place: int) -> int:
-        """Return the last place up to the given one where kept text may end."""
+        """Return the last place at or before this one where text may end."""
         if place <= 0 or place >= len(self.text):
             return max(0, min(place, len(self.text)))
         if by == "token":
@@ -85,7 +85,7 @@ class Boundaries:
         return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
-        """Return the first place from the given one on where kept text may begin."""
+        """Return the first place at or after this one where text may start."""
         size = len(self.text)
         if place <= 0 or place >= size:
             return max(0, min(place, size))
@@ -98,7 +98,7 @@ class Boundaries:
         return size
 
     def _around(self, place: int) -> tuple[int, int]:
-        """Return the last edge of a cluster up to a place and the first from it on; within the text."""
+        """Return the nearest cluster edges before and after a place."""
         if self.text[place - 1] < "\x7f" and " " <= self.text[place] < "\x7f":
             return place, place
         for stretch in self._stretches:
@@ -123,7 +123,7 @@ class Boundaries:
         return _neighbours(stretch.edges, place)
 
     def _sure(self, place: int) -> int:
-        """Return a place up to the given one that is certainly between two clusters."""
+        """Return a place at or before this one that is certainly between clusters."""
         for begin in (max(0, place - _NEAR), 0):
             match = _SURE.search(self.text, begin, place + 1)
             sure = max(match.start() if match else 0, self._flag(begin, place))
@@ -132,9 +132,9 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last flag that follows another, or 0.
+        """Return the start of the last of several adjacent flags, or 0.
 
-        Flags are pairs, counted from where their row begins.
+        Flags are pairs of code points, counted from the start of their row.
         """
         letter = _LAST_FLAG.search(self.text, begin, place)
         row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
@@ -143,7 +143,7 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end up to a place, or 0.
+        """Return the last sentence end at or before a place, or 0.
 
         Searched chunks are remembered.
         """
@@ -163,7 +163,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the first begin of a sentence from a place on, or the text's end."""
+        """Return the first sentence start at or after a place, or the text's end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:
@@ -171,7 +171,7 @@ class Boundaries:
         return end if end >= place else len(self.text)
 
     def _gap(self, at: int) -> int:
-        """Return the end of the first gap between sentences that begins at a place or later, or the text's end."""
+        """Return the end of the first sentence gap at or after a place."""
         for first, begin, end in self._gaps:
             if first <= at <= begin:
                 return end

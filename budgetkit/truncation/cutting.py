@@ -1,8 +1,8 @@
-"""Text cut to a number of tokens, with the marker that says so inside it.
+"""Truncation of a text to a number of tokens, with a marker.
 
-A cut is one number: how many code points are kept. The cost of a cut is counted on the final text, marker included, so
-the result is within its limit by construction, with any counter. The number is found by aiming: a few counts of texts
-about as long as the result, however long the text is.
+A cut is defined by the number of code points kept. Its tokens are counted on the final text, marker included, so the
+result is within the limit for any counter. The number is found by a search that counts a few texts about as long as the
+result, however long the text is.
 """
 
 from __future__ import annotations
@@ -58,34 +58,32 @@ def truncate(
     Parameters
     ----------
     text : str
-        Any string. One that fits is returned as it is, without a marker.
+        The text; one that fits is returned unchanged, without a marker.
     limit : int
-        Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
+        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
     counter : callable or str
         Function from text to tokens, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
-        The part to keep: the beginning, the end, or as much of both with the middle left out.
+        The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
-        Where it may be cut: between any two characters as a reader sees them, between lines, between
-        sentences. Where not one line or sentence fits, the first is cut inside.
+        Places to cut: between graphemes, lines or sentences. If not one line or sentence fits, the first is cut inside.
     marker : str, optional
-        The marker where text was left out; default: one of this kit's own; ``""`` for none. Where it leaves no room for
-        any text it is left out too.
+        Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if it leaves no room for
+        text.
     marker_inside : bool
-        Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
+        If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
-        Whether the marker stands where text was left out, or after all that stays, as document 003 has it.
+        Place of the marker: where text was omitted, or at the end of the result, as in document 003.
 
     Returns
     -------
     str
-        Within the limit when counted again with its marker (of any counter that finds nothing in ``""``), and
-        no character split.
+        The text with its marker, within the limit for any counter that gives 0 for ``""``. No grapheme is split.
 
     Raises
     ------
     ValueError
-        If the limit is negative or not whole, or `keep` or `by` is none of those.
+        If the limit is negative or not whole, or `keep` or `by` is unknown.
 
     Examples
     --------
@@ -123,9 +121,9 @@ def truncate(
 
 
 def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
-    """Cut a text without a marker, so that the marker still fits.
+    """Cut a text so that a marker fits at its end.
 
-    Fewer tokens are tried where text and marker together count more.
+    If text and marker together count more, fewer tokens are tried.
     """
     for room in range(limit - count(marker), 0, -1):
         head = truncate(text, room, count, keep, by, "")
@@ -146,7 +144,7 @@ class _Cut(NamedTuple):
 
     @property
     def longest(self) -> str:
-        """The longest cut within the limit, "" where nothing of the text fits."""
+        """The longest cut within the limit; "" if nothing of the text fits."""
         low, top = self.measure.bounds(
             self.limit, self.marker, self.keep != "tail", self.keep != "head"
         )
@@ -174,7 +172,7 @@ class _Cut(NamedTuple):
         return self.measure.cost(head, self.marker, tail)
 
     def _grown(self, fits: int, top: int) -> int:
-        """Try larger cuts from `top` down, and return one that fits.
+        """Return the first larger cut that fits, from `top` down.
 
         All near cuts are tried, and only some of those far over the limit.
         """
@@ -193,11 +191,11 @@ class _Cut(NamedTuple):
         return fits
 
     def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
-        """Find how much can be kept.
+        """Find the number of code points that can be kept.
 
-        Between a size that fits and one that does not, each step goes from the nearer of the two as far as its tokens
-        over or under the limit are worth in characters. Steps on the same side double, so that a bad aim costs a
-        logarithm. Sizes with the same cut are never counted twice.
+        The search keeps one size that fits and one that does not. Each step starts from the one closer to the limit and
+        moves by its excess or spare tokens, converted to characters. Steps in the same direction double, so that a poor
+        guess costs a logarithm. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate
         stride = 1
@@ -250,12 +248,12 @@ class Cutting(Protocol):
 
     @property
     def keep(self) -> str:
-        """Which items stay: "first", "newest" or "best"."""
+        """Items to keep: "first", "newest" or "best"."""
         ...
 
     @property
     def granularity(self) -> str:
-        """Whether an item may be cut: "item" (no), "line" or "token"."""
+        """Places to cut an item: "item" (never), "line" or "token"."""
         ...
 
 
@@ -267,25 +265,24 @@ def cutter(
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
-    Of an item kept as the newest its end stays, of any other its beginning.
+    The end of an item is kept if its section keeps the newest items, otherwise its beginning.
 
     Parameters
     ----------
     counter : callable or str
-        Function from text to tokens, or a counter's name: the one that the items were counted with.
+        Function from text to tokens, or a counter's name; the counter of the items.
     framing : Framing, optional
-        Tokens that a message costs beyond its text: the framing that the items were counted with; default: OpenAI's.
+        Tokens that a message costs beyond its text; the framing of the items. Default: OpenAI's.
     markers : Mapping
-        The marker where text was left out, for each of "newest", "best" and "first".
+        Markers for omitted text, by "newest", "best" and "first".
     marker_at : {"cut", "end"}
-        Whether it stands there, or after what stays, as document 003 has it.
+        Place of the marker: where text was omitted, or at the end, as in document 003.
 
     Returns
     -------
     callable
         ``cut(item, limit, allocation)`` returns the item with its payload cut to at most `limit` tokens, message
-        framing and marker included; or None, where no text would be left, not even the marker fits, or the item
-        holds no text.
+        framing and marker included; or None if no text would be left, the marker does not fit, or the item has no text.
 
     Examples
     --------
@@ -330,7 +327,7 @@ def _truncated(
 ) -> str:
     """Cut a text to a cost limit.
 
-    If its surroundings always cost the same, only the text is counted; otherwise both are.
+    If the rest of its message has a fixed cost, only the text is counted; otherwise the whole message is.
     """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):

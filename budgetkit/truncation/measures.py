@@ -1,10 +1,10 @@
-"""The cost of a text with a part cut out.
+"""Counting of a text with a part cut out.
 
-Any counter counts the whole text; an exact one uses known sums.
+An exact counter uses known sums; any other counts the whole text.
 
-An exact counter's counts add up at seams (:mod:`budgetkit.counters.exact`). So the tokens up to some seams from
-either end are counted once, and all seams near the cut are known. Each cut that is tried costs the few words between
-its last seam and its marker, and a cut with too many tokens before its last seam is not tried.
+An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up to
+some seams are counted once from both ends, and all seams near the cut are known. Trying a cut then counts only the few
+words between its last seam and its marker, and a cut with too many tokens before its last seam is skipped.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Measure:
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Tell whether the whole text is within a limit, without counting a text that is far beyond it."""
+        """Return True if the whole text is within a limit; skip counting if far beyond."""
         chunk = int(_NEVER_HALF * CHARACTERS_A_TOKEN * limit) + _CHUNK * _CHUNK
         if (
             len(self.text) > 2 * chunk
@@ -60,12 +60,12 @@ class Measure:
         return self.count(self.text) <= limit
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
-        """Return how much can probably be kept, and how much at most, in code points."""
+        """Return the likely and the maximum length to keep, in code points."""
         return 0, len(self.text) - 1
 
 
 class SeamMeasure(Measure):
-    """Costs by a counter whose counts add up at seams."""
+    """Costs of one text's parts by a counter whose counts add up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
@@ -84,7 +84,7 @@ class SeamMeasure(Measure):
         )
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Tell whether the whole text is within a limit, reading no further than that takes from either end."""
+        """Return True if the whole text is within a limit, reading only as far as needed."""
         sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
         for side in sides:
             side.go_beyond(limit // len(sides))
@@ -98,7 +98,7 @@ class SeamMeasure(Measure):
         return super().fits(limit)
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
-        """Return how much can probably be kept, and how much at most, in code points."""
+        """Return the likely and the maximum length to keep, in code points."""
         # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
         last = last_seam(marker, 0, len(marker)) if back else len(marker)
@@ -119,7 +119,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, room: int) -> int:
-        """Return about how much of both ends together has so many tokens, as much of each."""
+        """Estimate the length of two equal ends that have this many tokens together."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
@@ -132,7 +132,7 @@ class SeamMeasure(Measure):
 
 
 class _Side:
-    """Tokens up to seams, from one end of a text inwards; places are code points from that end."""
+    """Tokens up to seams, from one end of a text inwards, in code points."""
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
         self.text = text
@@ -152,7 +152,7 @@ class _Side:
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:
-        """Know seams up to the first one with more tokens than a limit, as far as there are any."""
+        """Find seams up to the first one with more tokens than a limit."""
         while self.tokens[-1] <= limit and (start := self.places[-1]) < len(self.text):
             if self.tokens[-1]:
                 rate = min(_MOST_RATE, start / self.tokens[-1])
@@ -168,7 +168,7 @@ class _Side:
             self._insert(len(self.places) - 1, seam)
 
     def know_around(self, low: int, high: int) -> None:
-        """Know all seams from the last with at most `low` tokens to the first with more than `high`."""
+        """Find all seams between the last below `low` and the first above `high` tokens."""
         for _ in range(_GUESSES):
             first = max(0, bisect_right(self.tokens, low) - 1)
             last = bisect_right(self.tokens, high)
@@ -198,7 +198,7 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Enter a seam after one that is known; return its number."""
+        """Insert a seam after a known one; return its number."""
         start = self.places[before]
         after = before + 1
         if place == start:
@@ -212,7 +212,10 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return a seam from `start` to `stop`, among the first of them or the last; the text's end if it is there."""
+        """Return a seam from `start` to `stop`, an early or a late one.
+
+        The text's end counts as a seam.
+        """
         size = len(self.text)
         if start >= size:
             return size
@@ -240,7 +243,7 @@ class _Side:
 
 
 def measured(text: str, count: Count) -> Measure:
-    """Return the measure of a text, by seams if the counter allows."""
+    """Return the measure of a text, by seams if the counter supports them."""
     fresh: Count | None = getattr(count, "fresh", None)
     if fresh is None:
         return Measure(text, count)

@@ -1,4 +1,4 @@
-"""Adapters: keep the conversations of agent frameworks within a budget, one file for each framework.
+"""Adapters that keep conversations of agent frameworks within a budget.
 
-A file imports its framework only when it is used: you need no framework but your own.
+There is one module per framework, which imports it on first use.
 """

@@ -1,6 +1,6 @@
-"""The keeper behind all adapters, which trims messages to a budget.
+"""Keeper: the common part of all adapters, which trims messages to a budget.
 
-Each message that is sent comes back with the framework's own object.
+Messages that are sent keep the framework's own objects.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ Owned = dict[int | None, Raw]
 
 
 class Keeper:
-    """Keep the conversations of a framework within a budget.
+    """Trimmer of a framework's conversations to a budget.
 
     Parameters
     ----------
     budget : int or Budget
-        Most tokens of a request, or a budget.
+        Maximum tokens of a request, or a budget.
     policy : Policy, optional
-        The pruning policy. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one, a
-        conversation continues after its last request; it is recognised by its messages. Messages that a framework no
-        longer gives are never sent.
+        The pruning policy. Without a policy, each request is trimmed by itself, as by :func:`budgetkit.trim`. With a
+        policy, a conversation, recognised by its messages, continues from its last request. Messages no longer passed
+        by the framework are never sent.
     counter : str, Model or callable, optional
         Function from text to tokens, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
         Tool schemas that the framework sends but does not report; they are counted.
     conversations : int, default 256
-        How many are remembered; one that is forgotten is pruned again from all its messages.
+        Number of conversations to remember; any other is pruned again from all its messages.
     **more
-        As for :class:`budgetkit.Conversation`, with a policy; ``framing`` without one too.
+        As in :class:`budgetkit.Conversation`, if a policy is given; without one only ``framing``.
 
     Examples
     --------
@@ -97,9 +97,9 @@ class Keeper:
     def _trimmed(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> list[Raw]:
-        """Trim messages, with numbers in place of the framework's own objects.
+        """Trim messages and return numbers instead of the framework's objects.
 
-        It serves keepers without a policy, which keep no conversation.
+        Used without a policy.
         """
         numbered = [
             Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message
@@ -114,7 +114,7 @@ class Keeper:
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[Conversation, Numbers]:
-        """Continue the matching conversation, or begin one."""
+        """Continue the matching conversation, or start a new one."""
         keys = _keys(messages)
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
@@ -135,9 +135,9 @@ class Keeper:
         numbers: Numbers,
         to: Request,
     ) -> list[Raw]:
-        """Remember a conversation by its input and by its output.
+        """Remember a conversation by its input and its output.
 
-        Some frameworks go on with the trimmed messages that they were given back.
+        Some frameworks continue with the trimmed messages.
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # None: summaries.
@@ -165,7 +165,7 @@ class Keeper:
 
 
 def _keys(messages: Sequence[Message]) -> list[int]:
-    """Return a number for each beginning of a conversation."""
+    """Return a key for each prefix of a conversation."""
     written = (
         repr(sorted((name, value) for name, value in m.raw.items() if name != NATIVE))
         for m in messages

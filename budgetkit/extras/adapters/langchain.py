@@ -18,7 +18,7 @@ def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> 
 
 
 async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Do the same as `kept`, and await the summaries."""
+    """Return the LangChain messages that fit, awaiting the summaries."""
     return [_native(raw) for raw in await keeper.afit([*map(_message, messages)], _schemas(tools))]
 
 
@@ -28,12 +28,12 @@ def runnable(*budget: Any, **more: Any) -> Any:
     Parameters
     ----------
     *budget, **more
-        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+        As in :class:`budgetkit.extras.adapters.keeper.Keeper`.
 
     Returns
     -------
     langchain_core.runnables.RunnableLambda
-        Sync and async.
+        A runnable for synchronous and asynchronous use.
     """
     with extra("frameworks", "a runnable"):
         from langchain_core.runnables import RunnableLambda
@@ -49,12 +49,12 @@ def runnable(*budget: Any, **more: Any) -> Any:
 def pre_model_hook(*budget: Any, **more: Any) -> Any:
     """Return a LangGraph node that trims only the model's input.
 
-    The state stays as it is.
+    The state is not changed.
 
     Parameters
     ----------
     *budget, **more
-        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+        As in :class:`budgetkit.extras.adapters.keeper.Keeper`.
 
     Returns
     -------
@@ -70,17 +70,17 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
 
 
 def middleware(*budget: Any, **more: Any) -> Any:
-    """Return a middleware for ``create_agent``; its system message and tool schemas are counted in.
+    """Return a middleware for ``create_agent``, which also counts tool schemas.
 
     Parameters
     ----------
     *budget, **more
-        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+        As in :class:`budgetkit.extras.adapters.keeper.Keeper`.
 
     Returns
     -------
     langchain.agents.middleware.AgentMiddleware
-        Sync and async.
+        A runnable for synchronous and asynchronous use.
     """
     with extra("frameworks", "a middleware"):
         from langchain.agents.middleware import AgentMiddleware
@@ -135,7 +135,7 @@ def _native(raw: Mapping[str, Any]) -> Any:
 
 
 def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Write tools as schemas; those that run at the provider have none."""
+    """Return the schemas of tools; those run by the provider have none."""
     functions = [
         tool
         for tool in tools

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: a filter of the model's input, for ``RunConfig(call_model_input_filter=...)``."""
+"""OpenAI's Agents SDK: a filter for ``RunConfig(call_model_input_filter=...)``."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Filter = Callable[[Any], Coroutine[Any, Any, Any]]
 def input_filter(*budget: Any, **more: Any) -> Filter:
     """Return a filter that trims the model's input to the budget.
 
-    The instructions and the agent's own tools are counted in.
+    The instructions and the agent's tools are counted, too.
 
     Parameters
     ----------
     *budget, **more
-        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+        As in :class:`budgetkit.extras.adapters.keeper.Keeper`.
 
     Returns
     -------
     callable
-        For ``RunConfig(call_model_input_filter=...)``. A session keeps everything; only the request is smaller.
-        One output of a model, reasoning included, stays together; only readable reasoning is counted.
+        A filter for ``RunConfig(call_model_input_filter=...)``. It makes the request smaller but leaves the session
+        unchanged. The items of a model output, including reasoning, stay together; only readable reasoning is counted.
     """
     keeper = Keeper(*budget, **more)
 
@@ -49,7 +49,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 def _messages(items: Sequence[Any]) -> list[Message]:
     """Convert items to messages, one for each run of model output.
 
-    Every other item is a message of its own.
+    Every other item becomes a message of its own.
     """
     messages = []
     for is_message, group in groupby(items, _is_model_output):
@@ -98,7 +98,7 @@ def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(content: Any) -> str | list[Any]:
-    """Leave parts as they are, so that images among them are counted."""
+    """Return parts unchanged, so that images among them are counted."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -123,7 +123,7 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _output(content: Any) -> Any:
-    """Write the text of a shortened output as the SDK's own kind of part."""
+    """Write the text of a shortened output as a part of the SDK."""
     if isinstance(content, str):
         return content
     return [{**p, "type": "input_text"} if "text" in p else p for p in content]

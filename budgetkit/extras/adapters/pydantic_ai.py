@@ -1,4 +1,4 @@
-"""pydantic-ai: a processor of the message history, for ``ProcessHistory`` or ``history_processors``."""
+"""pydantic-ai: a history processor, for ``ProcessHistory`` or ``history_processors``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
 def history_processor(*budget: Any, **more: Any) -> Processor:
     """Return a processor that trims the history to the budget.
 
-    The last request's instructions are counted in.
+    The instructions of the last request are counted, too.
 
     Parameters
     ----------
     *budget, **more
-        As for :class:`budgetkit.extras.adapters.keeper.Keeper`; tool schemas as ``tools``, which processors do not see.
+        As in :class:`budgetkit.extras.adapters.keeper.Keeper`. Pass tool schemas as ``tools``, because processors do
+        not get them.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
 
 
 def _messages_of(native: Any) -> Iterator[Message]:
-    """Read an answer as one message, and each part of a request as one."""
+    """Convert an answer to one message, and a request to one per part."""
     if native.kind == "request":
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return

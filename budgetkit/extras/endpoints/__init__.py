@@ -1,11 +1,11 @@
-"""Count tokens by asking a provider: exact, over the network, and only on request.
+"""Exact token counts from providers, over the network, only on request.
 
-No other package uses the network. This one does where a provider is named: in `bk.endpoints.provider_counter`, or in
-`budgetkit count --ask`; `budgetkit.counter` never asks a provider.
+No other package uses the network. This one does so only if you name a provider, in `bk.endpoints.provider_counter` or
+`budgetkit count --ask`; `budgetkit.counter` never does.
 
-Keys come from the environment and are never stored; answers are kept on disk, so that the same
-request is asked about once. A text is counted as the only message of a request, less what the request costs
-without it, which is what it costs with the one letter "a" less one token.
+Keys are read from the environment and never stored. Answers are cached on disk, so that each request is sent once. A
+text is counted as the only message of a request, less the tokens of the request without it, which are those of a
+request with the single letter "a" less one token.
 """
 
 from budgetkit.files import extra

@@ -1,8 +1,8 @@
-"""Provider counts kept on disk, so that no text is sent twice.
+"""On-disk cache of provider counts, so that no text is sent twice.
 
-A count is kept under a checksum of the request, made with a secret of the file's own. So a copy of the file reveals
-neither a text nor whether a certain text was counted, and only its owner may open it. A file that cannot be read is
-moved aside and begun again; counting goes on without a writable one. Both are said.
+A count is stored under a keyed checksum of the request, so that a copy of the file reveals neither a text nor whether a
+certain text was counted. Only the owner may open the file. An unreadable file is renamed and replaced; without a
+writable file, counting continues. Both cause a warning.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def cache_file() -> Path:
 
 
 def is_count(tokens: object) -> bool:
-    """Tell whether something is a whole number from 0 to MOST_TOKENS.
+    """Return True for a whole number from 0 to MOST_TOKENS.
 
     >>> [is_count(tokens) for tokens in (0, 10**9, -1, 2.0, True, "3", None)]
     [True, True, False, False, False, False, False]
@@ -46,7 +46,7 @@ def is_count(tokens: object) -> bool:
 
 
 class KeptCounts:
-    """Counts in a file; in memory alone from when the file fails."""
+    """Counts in a file, or in memory once the file fails."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -74,7 +74,7 @@ class KeptCounts:
         return {name: row[0] for name, row in rows.items() if row and is_count(row[0])}
 
     def keep(self, name: bytes, tokens: int) -> None:
-        """Keep one count; it stays even if the next one is never answered."""
+        """Store one count at once, even if later requests fail."""
         try:
             with self.opened:
                 self.opened.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, tokens))
@@ -82,7 +82,7 @@ class KeptCounts:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Replace a broken file by a new one, or continue in memory."""
+        """Replace a broken file with a new one, or continue in memory."""
         try:
             if not isinstance(error, sqlite3.Error):
                 raise error
@@ -116,7 +116,7 @@ def kept_counts(path: Path) -> Iterator[KeptCounts]:
 
 
 def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
-    """Open a file that its owner alone may read."""
+    """Open a file that only its owner may read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if os.name == "posix" and path.stat().st_mode & 0o077:
@@ -125,7 +125,7 @@ def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
 
 
 def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Connection:
-    """Create the tables that are missing."""
+    """Create missing tables."""
     try:
         with opened:
             opened.execute("PRAGMA secure_delete = ON")
@@ -147,7 +147,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:
-    """Rename a broken file, unless another thread has, and return the notices."""
+    """Rename a broken file, unless another thread did; return the notices."""
     with _MENDING:
         try:
             with closing(_opened(path)) as opened:

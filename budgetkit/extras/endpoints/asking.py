@@ -1,4 +1,4 @@
-"""ProviderCounter: texts and requests counted by asking a provider, a few at once."""
+"""ProviderCounter: counts of texts and requests from a provider's endpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 400  # bytes of an answer without a count
 
 
 class EndpointError(RuntimeError):
-    """A provider's count endpoint did not answer with a count."""
+    """The error for a count endpoint that does not return a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class Endpoint:
     Parameters
     ----------
     provider : str
-        Its name in errors.
+        Name of the provider, for error messages.
     url : str
-        Address; ``{model}`` stands for the model's name.
+        Address, with ``{model}`` for the model's name.
     key : str
-        The environment variable that holds the key.
+        Environment variable with the key.
     headers : callable
-        From the key to the headers that carry it.
+        Function from the key to the headers.
     body : callable
-        From model and text to the request that holds the text as its only message.
+        Function from model and text to a request with the text as its only message.
     answer : str
-        The field of the response that holds the count.
+        Field of the response with the count.
     source : str
-        Where the shape is documented, with the date.
+        Source of the format, with its date.
     """
 
     provider: str
@@ -85,7 +85,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
 def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     """Return the count in an answer, or the problem and its fix.
 
-    The problem is half a sentence, for the caller to complete.
+    The problem is half a sentence, which the caller completes.
     """
     if answer.status == 200:
         return _count_in(answer, endpoint, key)
@@ -140,18 +140,18 @@ _ALONE = "a"
 
 @dataclass(frozen=True, slots=True)
 class ProviderCounter:
-    """Count by asking a provider.
+    """Count with a provider's endpoint.
 
     Parameters
     ----------
     model : str or Model
-        The model's name as the provider writes it, or the model of that name.
+        The model, or its name at the provider.
     endpoint : Endpoint
-        Whom to ask.
+        The endpoint to use.
     cache : Path
-        File that keeps the answers.
+        File that caches the answers.
     timeout : float
-        Seconds to wait for one whole answer.
+        Time limit for a complete answer, in seconds.
     """
 
     model: str
@@ -166,7 +166,7 @@ class ProviderCounter:
 
     @property
     def name(self) -> str:
-        """The model, and that its provider counts."""
+        """The model and its provider."""
         return f"{self.model} (counted by {self.endpoint.provider})"
 
     def __call__(self, text: str) -> int:
@@ -174,23 +174,23 @@ class ProviderCounter:
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, a few at once and each only once.
+        """Count several texts concurrently, each once.
 
         Parameters
         ----------
         texts : sequence of str
-            Any texts; an empty one is 0 tokens, and no request is sent.
+            The texts; an empty one has 0 tokens and is not sent.
 
         Returns
         -------
         list of int
-            In tokens each.
+            Number of tokens of each.
 
         Raises
         ------
         EndpointError
-            If there is no key, or the provider refuses, limits, fails, does not answer in time, or answers with
-            what can be no count.
+            If there is no key, or the provider rejects or limits the request, fails, times out, or returns no valid
+            count.
         """
         different = list(dict.fromkeys(text for text in texts if text))
         if not different:
@@ -210,7 +210,7 @@ class ProviderCounter:
         Parameters
         ----------
         body : Mapping
-            In the provider's own shape, tools and system text included.
+            The request body in the provider's format, with tools and system text.
 
         Returns
         -------
@@ -220,22 +220,22 @@ class ProviderCounter:
         Raises
         ------
         EndpointError
-            As `many`.
+            As in `many`.
         """
         return self.requests([body])[0]
 
     def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Count several whole requests; see `request`.
+        """Count several whole requests.
 
         Parameters
         ----------
         bodies : sequence of Mapping
-            In the provider's own shape.
+            The request bodies in the provider's format.
 
         Returns
         -------
         list of int
-            In tokens each.
+            Number of tokens of each.
         """
         with kept_counts(self.cache) as store:
             names = [store.name(self.endpoint.url, self.model, body) for body in bodies]
@@ -249,7 +249,7 @@ class ProviderCounter:
     def _ask(
         self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
-        """Ask for counts by name, and keep each as it comes."""
+        """Request counts by name, and store each as it arrives."""
         if not requests:
             return {}
         key = self._key()
@@ -294,28 +294,28 @@ def provider_counter(
     Parameters
     ----------
     provider : str
-        "openai", "anthropic" or "gemini".
+        Provider: "openai", "anthropic" or "gemini".
     model : str
-        The model's name as the provider writes it.
+        The model's name at the provider.
     cache : path, optional
-        File that keeps the answers, by a checksum of the request; default: a file in the user's cache folder.
+        File that caches the answers by a checksum of the request; default: a file in the user's cache folder.
     timeout : float
-        Seconds to wait for one whole answer.
+        Time limit for a complete answer, in seconds.
 
     Returns
     -------
     ProviderCounter
-        Nothing is sent before it is called.
+        The counter; requests are sent only when it is called.
 
     Raises
     ------
     ValueError
-        If the provider is unknown, or no time is given.
+        If the provider is unknown, or the timeout is not above 0.
 
     Warns
     -----
     RuntimeWarning
-        When it counts, if the file of answers is broken and begun again, or cannot be written.
+        On counting, if the cache file is broken and replaced, or cannot be written.
 
     Examples
     --------

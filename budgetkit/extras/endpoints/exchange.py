@@ -1,7 +1,7 @@
-"""One request and its answer, bounded in size and in time; several at once, on a thread of their own.
+"""Requests to a provider, limited in size and time, several at a time.
 
-An answer is a number with some words, so more than 64 KiB are not read, and nothing is unpacked. The time limit covers
-the whole answer: a provider that sends a byte now and then is not waited for longer than one that sends none.
+An answer is a number with some words, so at most 64 KiB are read, and nothing is decompressed. The time limit covers
+the whole answer, even if the provider sends a byte now and then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ESCAPE = re.compile(r"\\(?:u00|x)([0-9a-fA-F]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Key(httpx.Auth):
-    """A key that signs requests and never shows in a traceback."""
+    """A key that authenticates requests and never appears in a traceback."""
 
     variable: str
     headers: Callable[[str], dict[str, str]] = field(repr=False)
@@ -46,9 +46,9 @@ class Key(httpx.Auth):
         yield request
 
     def hidden_in(self, words: str) -> str:
-        """Return an error text in at most 200 characters, without the key.
+        """Return an error text without the key, in at most 200 characters.
 
-        The text is one line.
+        The text is on one line.
 
         >>> Key("ACME_KEY", dict, "sk-1234567890abcdef").hidden_in("Wrong key: sk-****cdef" + chr(10) + "Bye")
         'Wrong key: [hidden] Bye'
@@ -64,7 +64,7 @@ class Key(httpx.Auth):
         return f"{line[:_SHOWN]}…"
 
     def _shows(self, word: str) -> bool:
-        """Tell whether a word holds a part of the key in any encoding."""
+        """Return True if a word contains part of the key in any encoding."""
         written = (word, unquote(word), _ESCAPE.sub(lambda code: chr(int(code[1], 16)), word))
         return any(run in form.casefold() for form in written for run in self._runs())
 
@@ -81,7 +81,7 @@ class Key(httpx.Auth):
         }
 
     def _spelled_out(self, line: str) -> bool:
-        """Tell whether the key stands in a line with separators."""
+        """Return True if a line contains the key with separators."""
         letters, line_letters = (
             re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line)
         )
@@ -128,7 +128,7 @@ class Answer:
     body: bytes
 
     def document(self) -> Any:
-        """Read the body as JSON; None if it is not JSON."""
+        """Parse the body as JSON, or return None."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -144,7 +144,7 @@ class Asking:
     timeout: float
 
     async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        """Ask once; return the answer, or half a sentence about why there is none."""
+        """Send one request; return the answer, or half a sentence on the failure."""
         try:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, body)
@@ -175,9 +175,9 @@ def ask_all(
     requests: Mapping[Name, Mapping[str, Any]],
     answered: Callable[[Name, Answer | str], bool],
 ) -> None:
-    """Send all requests, a few at once, until one is refused.
+    """Send all requests, a few at a time, until one is rejected.
 
-    The loop runs on a thread of its own, for the caller's thread may have one already, as Jupyter's has.
+    The event loop runs in a separate thread, because the caller's thread may already have one, as in Jupyter.
     """
 
     async def ask() -> None:
@@ -200,9 +200,9 @@ def ask_all(
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that can end during a host look-up.
+    """An event loop that can end during a host lookup.
 
-    The system sets no deadline for such a look-up.
+    The system sets no time limit for host lookups.
     """
 
     async def getaddrinfo(self, *query: Any, **more: Any) -> Any:

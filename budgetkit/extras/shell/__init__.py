@@ -1,7 +1,7 @@
 """The command line: ``budgetkit sessions`` and the other commands that :mod:`budgetkit.extras.shell.program` lists.
 
-Nothing is imported before a command needs it. Invalid input ends in one sentence and exit code 2; a check that fails
-ends in 1.
+Modules are imported only when a command needs them. Invalid input gives one sentence and exit code 2, a failed check
+exit code 1.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""``budgetkit check``: the gate, its reports for people, programs and pipelines, and the baseline that shows growth.
+"""``budgetkit check``: the gate as a command, its reports, and the baseline.
 
 >>> print(github(CheckResult((), (), {"tools": 2_240}), {"tools": 1_240}, "main"))
 ::notice title=budgetkit growth::tools +1,240 tokens since main
@@ -88,10 +88,10 @@ def check_command(
     named_options: Any,
     **limits: Any,
 ) -> int:
-    """Fail if prompts, tools or recorded conversations outgrow a budget.
+    """Check prompts, tools and recorded conversations against a budget.
 
-    Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings are about the budget itself; they
-    fail the check only with --strict. Conversations that lose messages fail it only with --most-cut.
+    Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings about the budget itself fail the
+    check only with --strict, conversations that lose messages only with --most-cut.
     """
     if not (conversations or prompts or tools or model or strict):
         raise ValueError(
@@ -118,7 +118,7 @@ def check_command(
 
 
 def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
-    """Return each section's file from the SECTION=FILE options."""
+    """Return the file of each section from the SECTION=FILE options."""
     files: dict[str, Path] = {}
     for option in options:
         section, _, file = option.partition("=")
@@ -149,13 +149,13 @@ def _show(checked: CheckResult, changes: dict[str, int], since: str, form: str) 
 
 
 def save_baseline(path: str, checked: CheckResult) -> None:
-    """Write each section's largest demand as a baseline to compare with."""
+    """Save each section's largest demand as a baseline."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     write_whole(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
-    """Return the tokens by which each section has changed since a baseline."""
+    """Return the change of each section since a baseline, in tokens."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -190,7 +190,7 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
 
 
 def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dict[str, Any]:
-    """Return a check's result and the growth as plain data."""
+    """Return the result of a check and the growth as plain data."""
     fields = asdict(checked)
     for entry, failure in zip(fields["failures"], checked.failures, strict=True):
         entry["detail"] = failure.detail
@@ -204,7 +204,7 @@ def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dic
 
 
 def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
-    """Write workflow commands that GitHub turns into annotations."""
+    """Return workflow commands that GitHub shows as annotations."""
     lines = [
         ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
         for failure in checked.failures
@@ -222,7 +222,7 @@ def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
 
 
 def junit(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
-    """Write a JUnit report with one case for each failure."""
+    """Return a JUnit report with one case for each failure."""
     failures = [*checked.failures]
     if checked.strict:
         failures += [

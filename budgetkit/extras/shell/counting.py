@@ -61,10 +61,10 @@ def count_command(
 ) -> None:
     """Count the tokens of texts, files, conversations or a request.
 
-    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed. Servers
-    come from an MCP client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); a saved answer to
-    tools/list is counted beside its server where the file is named NAME.json. None is started, and nothing is sent
-    anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
+    A request is the JSON body sent to a provider: messages, tools and framing are counted as billed. MCP servers are
+    read from a client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); for each one, a saved answer
+    to tools/list in a file NAME.json is counted. No server is started. Data is sent only with --ask, which needs the
+    extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
         raise ValueError("--ask and --ways count texts only. Leave --as out.")
@@ -121,7 +121,7 @@ def count_command(
 
 
 def _is_request(text: str) -> bool:
-    """Tell whether a text is the JSON body of a request."""
+    """Return True if a text is the JSON body of a request."""
     if not text.lstrip().startswith("{"):
         return False
     try:
@@ -131,7 +131,7 @@ def _is_request(text: str) -> bool:
 
 
 def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
-    """Compare the ways of counting."""
+    """Compare the methods of counting."""
     table = import_module("budgetkit.lab.accuracy").ways(
         [text for text in texts if text], *counters
     )
@@ -197,7 +197,7 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
 def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
-    """List the MCP servers of configurations, with the tokens of the tools whose list was saved."""
+    """List the MCP servers of configurations, with the tokens of saved tool lists."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
@@ -272,9 +272,9 @@ _FIELDS = (
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
-    """List models: window, longest answer, vocabulary, source, and the day each ends.
+    """List models with window, longest answer, vocabulary, source and end date.
 
-    A name that is not in the table is looked up as everywhere else; its substitute is named.
+    A name that is not in the table is looked up as everywhere else; the output names its substitute.
     """
     resolved = [resolve(name) for name in names]
     rows = resolved if names else [*models()]
@@ -320,7 +320,7 @@ def _row(model: Model) -> tuple[Any, ...]:
     help="Model whose token counts stay the same.",
 )
 def redact_command(file: str, name: str) -> None:
-    """Print a file's conversations with filler for all words, one line of JSON each.
+    """Print a file's conversations with filler for all words, as lines of JSON.
 
     Texts keep their size under the counter, names and ids are replaced, and fields that no figure uses are left out.
     """

@@ -1,9 +1,8 @@
-"""check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
+"""check(): a check of prompts, tools and conversations against a budget, for tests and pipelines.
 
-It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more conversations
-are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the error. Each
-failure comes with the plan and a fix. Any misspelt, unknown, missing or wrongly typed input is an error: a mistake
-never passes the check.
+The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
+are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
+and a fix. Misspelled, unknown, missing or wrongly typed input is an error, so that a mistake never passes the check.
 """
 
 from __future__ import annotations
@@ -74,20 +73,20 @@ _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", 
 
 @dataclass(frozen=True)
 class Failure:
-    """One reason why a check failed.
+    """A reason why a check failed.
 
     Parameters
     ----------
     code : str
-        "cap", "overrun", "floor", "cut", "estimate" or "retired".
+        Kind of failure: "cap", "overrun", "floor", "cut", "estimate" or "retired".
     where : str
-        The prompts, or the conversation and its turn.
+        Place of the failure: the prompts, or a conversation and its turn.
     sentence : str
         The problem, with its numbers.
     mend : str
         The fix.
     section : str
-        The section concerned, if it is a single one.
+        The affected section, if there is exactly one.
     plan : str
         The plan of the worst request, with its warnings.
     """
@@ -110,20 +109,20 @@ class Failure:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Result of a check.
+    """The result of a check.
 
     Parameters
     ----------
     failures : tuple of Failure
-        The reasons why the check failed; empty if it passed.
+        The reasons why the check failed. Empty if it passed.
     findings : tuple of Finding
         Problems of the budget itself.
     sections : mapping
-        The most that each section asks for, in tokens.
+        Maximum demand of each section, in tokens.
     conversations, cut, failing : int
-        Number of conversations checked, of those that lose something, and of those that exceed a limit.
+        Number of conversations checked, of those that are cut, and of those that exceed a limit.
     strict : bool
-        Whether a finding fails the check, too.
+        If true, findings fail the check, too.
     """
 
     failures: tuple[Failure, ...]
@@ -136,12 +135,12 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """True if the check passed."""
         return not self._reasons
 
     @property
     def headline(self) -> str:
-        """The verdict, with the reasons if the check failed.
+        """The verdict, with the reasons for a failure.
 
         Examples
         --------
@@ -161,7 +160,7 @@ class CheckResult:
 
     @property
     def losing(self) -> str:
-        """A phrase for the number of conversations that lose something."""
+        """A phrase with the number of conversations that are cut."""
         verb = "loses" if 1 in (self.cut, self.conversations) else "lose"
         return f"{_share_of(self.cut, self.conversations)} {verb} something"
 
@@ -171,7 +170,7 @@ class CheckResult:
 
     @property
     def explanations(self) -> list[str]:
-        """Each failure with its plan and fix; repeated plans are left out."""
+        """Each failure with its plan and fix; repeated plans are omitted."""
         plans = set[str]()
         texts = []
         for failure in self.failures:
@@ -210,34 +209,34 @@ def check(
     Parameters
     ----------
     budget : Budget, str, Path or callable
-        The budget that was agreed to, or a preset or its name.
+        The budget to check against, or a preset or its name.
     prompts : mapping of str to str or Path
-        The text that stands in a section of every request, by section, or its file as a Path; it takes the place of a
-        conversation's own. A text is never taken for a file, and one that is written like a path is refused.
+        Text in a section of every request, by section, or its file as a Path; it replaces the text of a conversation. A
+        str is never opened as a file, and one that looks like a path is rejected.
     tools : list of mapping, or the answer of an MCP server
-        Tool schemas of every request, in any form that :mod:`budgetkit.requests.reading.tools` reads; they take the
-        place of a conversation's own.
+        Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace those of a
+        conversation.
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
-        Function from text to tokens; default: the counter of the model, or o200k_base. Where it estimates (`basis_of`),
-        a budget without a reserve as a buffer fails the check.
+        Function from text to tokens; default: the counter of the model, or o200k_base. With an estimate (`basis_of`), a
+        budget without a buffer fails the check.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter, and findings about it. One that nothing knows is
-        refused, unless a window is given.
+        The model that answers; it determines the window of a preset, the counter and some findings. An unknown model is
+        rejected unless a window is given.
     window : int, optional
         A window in tokens that replaces the model's.
     policy, thinking
-        For the findings; see `budgetkit.plan.advice.findings`.
+        Facts for the findings; see `budgetkit.plan.advice.Case`.
     today : date, optional
-        The day that the model is used. If omitted, today decides whether the model has ended, and the age of its facts
-        is not checked.
+        Date on which the model is used. Default: the current date decides whether the model has ended, and the age of
+        its facts is not checked.
     most_cut : float, optional
-        The greatest share of conversations that may lose something; default: not checked.
+        Maximum share of conversations that may be cut; default: not checked.
     floor : int, optional
-        Fewest tokens left for the budget's remainder; default: its own floor.
+        Minimum tokens left for the budget's remainder; default: its own floor.
     strict : bool, default False
-        Whether a finding fails the check, too.
+        If true, findings fail the check, too.
 
     Returns
     -------
@@ -247,12 +246,12 @@ def check(
     Raises
     ------
     LookupError
-        If a prompt's section, or one of a conversation, is not in the budget, or is called almost as one that is.
+        If a section of a prompt or conversation is not in the budget, or is probably misspelled.
     ValueError
-        If the share is none, or a floor is asked of a budget without a remainder, a share of conversations without
-        conversations, or a prompt is empty or the path of a file.
+        If the share is invalid, a floor is given for a budget without a remainder or a share without conversations, or
+        a prompt is empty or looks like a path.
     TypeError
-        If something is of another type than above.
+        If an argument has the wrong type.
 
     Examples
     --------
@@ -381,7 +380,7 @@ def check(
 
 
 def _texts(prompts: Any) -> dict[str, str]:
-    """Return the prompts' texts; read those given as a Path."""
+    """Return the texts of the prompts, reading those given as a Path."""
     if not isinstance(prompts, Mapping):
         raise TypeError(wrong_type("prompts", prompts, "a mapping from section to text"))
     if not prompts:
@@ -404,7 +403,7 @@ def _texts(prompts: Any) -> dict[str, str]:
 
 
 def _check_messages(trace: Trace) -> None:
-    """Refuse a conversation with a misspelt key, whose value would not be counted."""
+    """Reject a conversation with a misspelled key, whose value would not be counted."""
     for key, value in trace.fields.items():
         if value and nearest_name(str(key), _PROMPTS):
             raise ValueError(
@@ -421,7 +420,7 @@ def _check_messages(trace: Trace) -> None:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Fail on uncounted content, or on estimates without a buffer."""
+    """Yield failures for uncounted content and for estimates without a buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -443,7 +442,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt tokens above which the price rises; 0 if unknown."""
+    """Return the prompt size above which the price rises; 0 if unknown."""
     if model is None:
         return 0
     with suppress(ImportError):  # the price list comes with the extra lab
@@ -456,7 +455,7 @@ def _price_step(model: Model | None, today: date | None) -> int:
 def _retired(model: Model | None, today: date) -> list[Failure]:
     """Return a failure if the model's provider has ended it.
 
-    No request to such a model is answered.
+    Requests to such a model are not answered.
     """
     if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
@@ -465,7 +464,7 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
 
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
-    """Fail if too large a share of the conversations loses something."""
+    """Return a failure if too many conversations are cut."""
     if most is not None and not cut:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if most is None or sum(cut) <= most * len(cut):
@@ -491,9 +490,9 @@ def _demand_of(
     count: Count,
     framing: Framing | None,
 ) -> pd.DataFrame:
-    """Return a conversation's demand, with today's prompts and tools.
+    """Return a conversation's demand with the given prompts and tools.
 
-    These take the place of the conversation's own.
+    These replace those of the conversation.
     """
     trace = replace(trace, tools=tuple(tools)) if tools else trace
     tally = trace.tally(count, budget.roles or DEFAULT_ROLES, framing)
@@ -517,7 +516,7 @@ def _demand_of(
 
 @dataclass(frozen=True)
 class Requests:
-    """Demand of requests, one row each, and their place."""
+    """The demand of requests, one row each, and their places."""
 
     budget: Budget
     where: str

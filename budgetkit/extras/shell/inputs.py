@@ -1,4 +1,4 @@
-"""Inputs of commands: budgets, conversations, tools and policies, and the options that several commands share."""
+"""Inputs of commands: budgets, conversations, tools, policies and shared options."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _TEXTS = {"name", "title", "description", "type"}
 
 
 class Piped(io.BytesIO):
-    """Standard input, read whole, so that its first bytes tell its format."""
+    """Standard input, read completely to recognise its format."""
 
     name = "standard input"
 
 
 def settings_at(name: str) -> AnyBudget:
-    """Read a configuration or a budget; return the name of a preset."""
+    """Read a configuration or budget, or return a preset's name."""
     if name in PRESETS:
         return name
     if name == PIPE:
@@ -88,7 +88,7 @@ def budget_for(
 
 
 def load_one(source: str, conversation: str) -> Trace:
-    """Load one conversation, by its number from 1, its id or its title."""
+    """Load one conversation by number (from 1), id or title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
     many = 0
@@ -109,7 +109,7 @@ def load_one(source: str, conversation: str) -> Trace:
 
 
 def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
-    """Warn that a file holds more conversations than the one that was read."""
+    """Warn that a file contains more conversations than the one read."""
     more = 0
     # An error in a later conversation does not concern the first.
     with suppress(ValueError), catch_warnings(action="ignore"):
@@ -124,7 +124,7 @@ def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
 
 
 def load_all(source: str) -> list[Trace]:
-    """Load every conversation of a file."""
+    """Load all conversations of a file."""
     return load_traces(_source(source))
 
 
@@ -145,7 +145,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
 
 
 def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
-    """List the tools in plain data; tools of the Model Context Protocol become functions.
+    """List the tools in plain data; convert MCP tools to functions.
 
     >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
     [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
@@ -171,7 +171,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Refuse tools with a part that would not be counted.
+    """Reject tools with a part that would not be counted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):
@@ -200,9 +200,9 @@ def check_tools(data: Any) -> None:
 
 
 def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> None:
-    """Refuse unknown keys at any depth of a tool.
+    """Reject unknown keys at any depth of a tool.
 
-    Names of the tool author's choice are left alone.
+    Names chosen by the tool's author are not checked.
     """
     if isinstance(value, list | tuple):
         for entry in value:
@@ -240,9 +240,9 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
 
 
 def policies_named(names: Iterable[str]) -> dict[str, Policy]:
-    """Return policies by name; all if none is named.
+    """Return policies by name, or all without names.
 
-    In the shell a hyphen may stand for a blank.
+    In the shell, a hyphen may replace a blank.
     """
     return policies_of(list(names) or None)
 
@@ -314,9 +314,9 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a budget and a conversation to a command.
+    """Add budget and conversation options to a command.
 
-    The command is called with the trace and the values of the budget options.
+    The command gets the trace and the values of the budget options.
     """
     with_lines = with_budget(command)
 
@@ -336,9 +336,9 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_line(trace: Trace) -> str:
-    """Summarise a file in one line, in the words of the explorer.
+    """Summarise a file in one line, worded as in the explorer.
 
-    Notes are left out, for they are warnings of their own.
+    Notes are omitted, because they are shown as warnings.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Commands that open something: ``budgetkit report``, ``explore`` and ``notebook``."""
+"""Commands for pages and notebooks: ``budgetkit report``, ``explore`` and ``notebook``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
 def with_server(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a served page to a command."""
+    """Add the options for a served page to a command."""
 
     @wraps(command)
     def served(port: int | None, no_browser: bool, **rest: Any) -> int:
@@ -81,7 +81,7 @@ def report_command(
     named_options: Data,
     **_: Any,
 ) -> None:
-    """Write a report of a conversation: one HTML file that needs no kernel and no network."""
+    """Write a report of a conversation as one self-contained HTML file."""
     # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
     preset = named_options["budget"]
     lines = preset if preset in PRESETS else budget
@@ -107,7 +107,7 @@ def report_command(
 def explore_command(file: str, options: list[str]) -> int:
     """Open the design card on a file, in the browser.
 
-    It opens in the app, or in JupyterLab where only that is installed.
+    It opens in the app, or in JupyterLab if only that is installed.
     """
     return explore(file, options)
 
@@ -143,10 +143,10 @@ def explore(source: str, options: Sequence[str] = ()) -> int:
 @click.argument("folder", default="budgetkit-notebooks", type=click.Path(file_okay=False))
 @with_server
 def notebook_command(name: str, folder: str, options: list[str]) -> int:
-    """Write the teaching notebooks to a folder, and open them in JupyterLab if it is installed.
+    """Write the teaching notebooks to a folder and open them in JupyterLab.
 
-    NAME is a notebook's number or name, such as 02 or 02-budget-a-window; all are written if it is left out. A file
-    that exists is left as it is.
+    NAME is a notebook's number or name, such as 02 or 02-budget-a-window; without it, all are written. Existing files
+    are not changed. JupyterLab is optional.
     """
     shipped = sorted(shipped_folder("notebooks").glob("*.ipynb"))
     chosen = [path for path in shipped if name == "all" or name in (path.stem, path.stem[:2])]
@@ -177,7 +177,7 @@ def notebook_command(name: str, folder: str, options: list[str]) -> int:
 
 
 def _notebook(code: str) -> Data:
-    """Return a notebook of one cell."""
+    """Return a notebook with one cell."""
     cell: Data = {
         "cell_type": "code",
         "id": "card",

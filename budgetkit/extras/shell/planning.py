@@ -1,4 +1,4 @@
-"""Commands that plan: ``budgetkit fit``, ``replay`` and ``compare``."""
+"""Planning commands: ``budgetkit fit``, ``replay`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def compare_command(
     named_options: Any,
     **_: Any,
 ) -> None:
-    """Compare pruning policies and named systems on one conversation, the cheapest first.
+    """Compare pruning policies and systems on a conversation, cheapest first.
 
-    If none is named, the policy of the configuration is compared too.
+    Without names, all policies and that of the configuration are compared.
     """
     lines = replace(budget, undeclared="pool")
     rules = policies_named(policies)

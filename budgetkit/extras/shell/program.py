@@ -1,4 +1,4 @@
-"""The program: its commands by name, each loaded when it is run, and the display of errors and warnings."""
+"""The program: its commands, loaded on use, and the display of errors and warnings."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
 class Commands(click.Group):
-    """The commands of the program, by the table above."""
+    """The commands of the program, from the table above."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """List the names of the commands in their usual order of use."""
+        """List the commands in their usual order of use."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Import a command's module, and return the command."""
+        """Import a command's module and return the command."""
         if name not in COMMANDS:
             if context.resilient_parsing:  # for completion
                 return None
@@ -63,7 +63,7 @@ class Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete a command's name without loading any."""
+        """Complete a command's name without importing its module."""
         names = [name for name in COMMANDS if name.startswith(incomplete)]
         return [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
 
@@ -78,8 +78,8 @@ class Commands(click.Group):
 def program(context: click.Context) -> None:
     """Count, split and check a context window; without a command, list your sessions and next steps.
 
-    A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard
-    input. To complete commands in the shell: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
+    A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard input.
+    To enable shell completion: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
     """
     if context.invoked_subcommand is None:
         sessions = import_module("budgetkit.extras.shell.sessions")
@@ -87,7 +87,7 @@ def program(context: click.Context) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the program; return its exit code."""
+    """Run the program and return its exit code."""
     notes: set[str] = set()
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _about_file(wrong: OSError) -> str:
-    """Describe the problem with a file, without the system's error number."""
+    """Describe an OSError without its error number."""
     name = brief(str(wrong.filename))
     folder = Path(str(wrong.filename)).expanduser().parent
     if isinstance(wrong, FileNotFoundError):

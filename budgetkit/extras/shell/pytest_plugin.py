@@ -1,9 +1,9 @@
-"""A pytest plugin: the fixture `budget`, a gate for prompts, tools and conversations in a project's own tests.
+"""A pytest plugin with the fixture `budget`, the gate for a project's own tests.
 
     def test_the_prompt_fits(budget):
         budget("support.budget.yaml", prompts={"system": SYSTEM}, tools=TOOLS, traces=["chats.jsonl"], most_cut=0.1)
 
-Nothing is imported before a test asks for it, and a project's own fixture of that name takes its place.
+Modules are imported when a test uses the fixture. A project's own fixture of that name overrides it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def budget() -> Callable[..., Any]:
-    """Check prompts, tools and traces against a budget.
+    """Return a function that checks prompts, tools and traces against a budget.
 
-    The budget is a `Budget`, the path of a saved one or a preset's name.
+    The budget is a `Budget`, the path of a saved one, or a preset's name.
 
     It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
-    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise the findings are
-    returned.
+    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise it returns the
+    findings.
     """
 
     def closed_or(budget: Any, **sent: Any) -> Any:
@@ -51,7 +51,7 @@ def check_files(
     model: Any = None,
     **rest: Any,
 ) -> CheckResult:
-    """Return the check's report; budget, tools and traces may be values, files or names."""
+    """Return the result of a check with values, files or names."""
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
     read_traces = import_module("budgetkit.inputs.conversations").traces_of

@@ -1,6 +1,6 @@
-"""``budgetkit sessions``: the list of recorded sessions, and the command that answers for one or tries settings on all.
+"""``budgetkit sessions``: the list of recorded sessions, and the answers for one.
 
-The list imports neither pandas nor an explorer.
+Listing imports neither pandas nor an explorer.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ def sessions_command(
     by: str | None,
     as_json: bool,
 ) -> int | None:
-    """List your recorded sessions of coding agents; with a number, a file or a name, answer for one.
+    """List recorded sessions of coding agents, or analyse one of them.
 
-    Claude Code, Codex, OpenCode, Cline, Copilot, Cursor and others are looked for in their usual places. Files are only
-    read. Their bills, which are numbers without texts, are kept in your cache folder; set BUDGETKIT_CACHE to an empty
-    text to keep none. With --what-if and no session, the setting is chosen on the older half of the newest sessions and
-    tried on the newer half; --folder can name the sessions of one project.
+    A session is a number of the list, a file or a name. Sessions of Claude Code, Codex, OpenCode, Cline, Copilot,
+    Cursor and others are read from their usual places; no file is changed. Their bills, which are numbers without
+    texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable that. With --what-if and no
+    session, the setting is chosen on the older half of the newest sessions and tested on the newer half; --folder
+    selects the sessions of one project.
     """
     if which is None and setting is None:
         example = list_sessions(folder, newest, as_json, by)
@@ -121,9 +122,9 @@ def sessions_command(
 def list_sessions(
     folder: str | None, newest: int, as_json: bool = False, by: str | None = None
 ) -> str:
-    """List the newest sessions with their bills, or the sums of all by day, project, model or agent.
+    """List the newest sessions with their bills, or sums of all sessions.
 
-    Return one session to look at next.
+    Sums are by day, project, model or agent. Returns a session to analyse next.
     """
     folders, files = find(folder)
     if not files:
@@ -161,7 +162,7 @@ def list_sessions(
 
 
 def _show_unread(number: int) -> None:
-    """Show the progress of reading on one line, which is removed at the end."""
+    """Show the progress of reading on one line, removed at the end."""
     words = f"{number:,} sessions to read" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
@@ -193,7 +194,7 @@ def _sums_shown(row: dict[str, Any]) -> list[Any]:
 
 
 def _path(which: str, folder: str | None) -> str:
-    """Return the file of a session, by its number in the list, or as it was given."""
+    """Return the file of a session by its number in the list, or unchanged."""
     if not which.isdecimal():
         return which
     _, files = find(folder)
@@ -206,7 +207,7 @@ def _path(which: str, folder: str | None) -> str:
 
 
 def dollars_text(cost: Any) -> str:
-    """Write dollars; "" if unknown.
+    """Format dollars; "" if unknown.
 
     >>> dollars_text(1234.5), dollars_text(None)
     ('$1,234.50', '')

@@ -1,4 +1,4 @@
-"""The screens of ``budgetkit sessions``: three answers for one session, other settings, and what held its prompts."""
+"""Screens of ``budgetkit sessions``: answers, other settings, and prompt contents."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
 
 
 def readable(paths: list[Path]) -> list[Session]:
-    """Read sessions; leave out the files that cannot be read or have no usage."""
+    """Read sessions, skipping files that are unreadable or have no usage."""
     sessions = []
     for path in paths:
         with suppress(ValueError, OSError, TypeError):
@@ -231,7 +231,7 @@ _RULES = ["rule", "dollars", "compactions", "removed or cut", "dropped, used lat
 def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
     """Return the contents of the largest prompt, by kind.
 
-    Tools and MCP servers are numbered unless texts are wanted.
+    Tools and MCP servers are numbered unless texts are requested.
     """
     filled = session.filled_by()
     if with_text:
@@ -250,9 +250,9 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds, one row for all others, and the difference.
+    """Return the largest kinds, one row for the others, and the difference.
 
-    Together they are the whole prompt.
+    Together they make up the whole prompt.
     """
     rest = filled.iloc[KINDS:-1]
     if rest.empty:

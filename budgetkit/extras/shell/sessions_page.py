@@ -1,7 +1,7 @@
-"""The page of ``budgetkit sessions NUMBER --report``: answers, bill and other rules' costs.
+"""The page of ``budgetkit sessions NUMBER --report``: answers, bill and alternative rules.
 
-All figures of the session come from its record alone: the prompts, the reads, the cost, and what its own compactions
-took out. The cost of another rule stands in one figure and its table, labelled as such.
+All figures of the session come from its record alone: prompts, cache reads, cost, and the tokens removed by its
+compactions. The cost of another rule is in one figure and its table, labelled as such.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Data = dict[str, Any]
 
 
 def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFrame) -> Lead:
-    """Return the three answers and their figures, in numbers only."""
+    """Return the three answers and their figures, without texts."""
     largest = [f"{row['what']} {row['share']:.0%}" for row in largest_of(filled).to_dict("records")]
     prompt = int(filled["tokens"].sum())
     sentences = [
@@ -76,7 +76,7 @@ def _key_figures(session: Session) -> list[Data]:
 
 
 def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
-    """Write the page of a session, readable by its owner only; without texts unless asked for."""
+    """Write the page of a session, readable by its owner only."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))

@@ -1,6 +1,6 @@
-"""The terminal: input texts, and output as tables, JSON and sentences.
+"""Terminal input, and output as tables, JSON and sentences.
 
-Nothing slow is imported.
+It imports no slow modules.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def show_json(value: object) -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Print sentences, a line each."""
+    """Print sentences, one per line."""
     for line in lines:
         click.echo(printable(line))
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with numbers aligned right."""
+    """Print a table with right-aligned numbers."""
     # rich takes a tenth of a second to import, which --help and --json need not pay
     console, tables, box, text = (
         import_module(f"rich.{name}") for name in ("console", "table", "box", "text")
@@ -85,7 +85,7 @@ def _number(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """Return plain data with null for unknown numbers, since JSON has no NaN."""
+    """Replace NaN with None in plain data, since JSON has no NaN."""
     if isinstance(value, dict):
         return {str(name): _without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

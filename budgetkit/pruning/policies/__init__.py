@@ -1,4 +1,4 @@
-"""Pruning policies: the messages that leave a history, and its size afterwards."""
+"""Pruning policies, which decide what to drop and when to stop."""
 
 from budgetkit.pruning.policies.policy import (
     Compaction,

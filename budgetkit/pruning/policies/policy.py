@@ -1,9 +1,9 @@
 """Inputs and outputs of a pruning policy; all sizes are in tokens.
 
-A policy never changes the history itself. It receives the history's size and limit. It answers with cuts: each names a
-size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries the cuts out, and does three
-things for every policy: a tool call and its results leave together, the policy's floor is kept, and if the history is
-still over its limit after the cuts, the oldest messages leave until it fits.
+A policy never changes the history itself. It receives the history's size and limit, and returns cuts, each with a
+target size and an order of removal. `budgetkit.pruning.dropping` carries out the cuts and ensures three things for
+every policy: a tool call and its results are dropped together, the policy's floor is kept, and if the history still
+exceeds its limit, the oldest messages are dropped until it fits.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ Prefix = Literal["own", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A minimum of the history that stays, whatever the budget.
+    """A minimum of the history to keep, whatever the budget.
 
     Parameters
     ----------
     least : int, default 1
-        How much stays at least; not below 1. The floor of one message, which every policy has, gives way where the
-        window has no room for that message; any other stands.
+        Minimum to keep, at least 1. The default floor of one message gives way if the message does not fit into the
+        window; any other floor is kept.
     unit : {"messages", "turns", "tokens"}
         The unit of `least`.
     conflict : {"exceed", "raise", "shrink"}
-        Treatment of a floor that exceeds the limit: the limit is exceeded, an error says so, or
-        the other sections give up the room.
+        Treatment of a floor above the limit: exceed the limit, raise an error, or shrink the other sections.
 
     Raises
     ------
@@ -73,7 +72,7 @@ class PruningContext(NamedTuple):
     usable, window : int
         The budget's usable window, and its whole window.
     turn : int
-        The turn that is being answered, from 1.
+        The current turn, starting at 1.
     messages : int
         Number of messages in the history.
     pause : float
@@ -97,12 +96,12 @@ class PruningContext(NamedTuple):
     pause: float = 0.0
 
     def used(self, of: Base) -> int:
-        """Return the tokens used of a base.
+        """Return the used tokens of a base.
 
         Parameters
         ----------
         of : {"limit", "usable", "window"}
-            The base; of the last two the other sections use a part.
+            The base; the other sections use part of the last two.
 
         Returns
         -------
@@ -112,12 +111,12 @@ class PruningContext(NamedTuple):
         return self.tokens + (0 if of == "limit" else self.others)
 
     def size(self, amount: Amount, of: Base) -> int:
-        """Return an amount of a base.
+        """Return an amount in tokens, shares relative to a base.
 
         Parameters
         ----------
         amount : int or Share
-            In tokens, or a share of the base.
+            An amount in tokens, or a share of the base.
         of : {"limit", "usable", "window"}
             The base.
 
@@ -154,7 +153,7 @@ class SummaryRule:
     Parameters
     ----------
     share : int or Share
-        How many of the oldest messages one summary replaces, or which share of all of them.
+        Number of oldest messages replaced by one summary, or their share of all messages.
     size : int or Share
         Length of a summary, in tokens or as a share of the messages it replaces.
 
@@ -176,16 +175,16 @@ class SummaryCall:
     Parameters
     ----------
     prefix : {"own", "shared"}
-        Either a prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end,
-        read mostly from the cache.
+        Prompt of the call: a separate, uncached prompt ("own"), or the session's prompt with an instruction appended,
+        mostly read from the cache ("shared").
     calls : int, default 1
-        How many calls one summary takes; a second one reads the prompt of the first from the cache.
+        Number of calls per summary; the second reads the prompt of the first from the cache.
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
-        Most tokens of the summarised messages that are sent.
+        Maximum tokens sent of the summarised messages.
     cache_write : bool, default False
-        Whether a prompt of its own is written to the cache, although it is never read again.
+        If true, a separate prompt is also written to the cache, although it is never read again.
 
     Examples
     --------
@@ -205,18 +204,18 @@ class SummaryCall:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The messages that stay when one summary replaces all others.
+    """The messages to keep when one summary replaces all others.
 
     Parameters
     ----------
     keep_tail : int, default 0
-        The newest tokens that stay.
+        Number of newest tokens to keep.
     keep_messages : int, default 0
-        The newest messages that stay in any case.
+        Number of newest messages to keep in any case.
     keep_head : int, default 0
-        The first messages that stay.
+        Number of first messages to keep.
     important_only : bool, default False
-        Whether of the tail only messages stay that the policy calls important.
+        If true, keep only the messages of the tail that the policy marks as important.
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
@@ -237,32 +236,33 @@ class Compaction:
 
 
 class Cut(NamedTuple):
-    """Ask for a smaller history.
+    """A request to reduce the history.
 
     Parameters
     ----------
     down_to : int
-        Size where cutting stops, in tokens.
+        Size at which cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
-        The first to go: the oldest, the least important, or the oldest tool results, which a placeholder replaces.
+        Order of removal: the oldest first, the least important first, or the oldest tool results, which are replaced by
+        placeholders.
     before_turn : int, optional
-        Everything older than this turn goes, whatever its size; nothing else does.
+        If given, drop exactly the messages before this turn, whatever their size.
     whole_turns : bool, default False
-        Earlier turns go whole. Of the turn that is being answered the question and the newest step stay.
+        If true, drop earlier turns as a whole; of the current turn, keep the question and the newest step.
     rounds : SummaryRule, optional
-        Dropped messages are summarised.
+        Rule for summarising dropped messages.
     placeholder : int, default 0
-        Size of a tool result's remainder, in tokens.
+        Size of a tool result's placeholder, in tokens.
     intact : int, default 0
-        How many of the newest tool results are left alone.
+        Number of newest tool results to leave unchanged.
     calls_intact : bool, default False
-        Whether `intact` counts calls, each with all its results, rather than results.
+        If true, `intact` counts calls, each with all its results.
     intact_tokens : int, default 0
-        How many tokens of the newest tool results are left alone.
+        Tokens of the newest tool results to leave unchanged.
     least_gain : int, default 0
-        No tool result is touched unless so many tokens are freed.
+        Minimum tokens to be freed; otherwise no tool result is changed.
     compaction : Compaction, optional
-        All but what it names becomes one summary.
+        Messages to keep; one summary replaces all others.
 
     Examples
     --------
@@ -290,10 +290,10 @@ class Policy:
     Parameters
     ----------
     unit : {"message", "turn"}
-        Dropped at once: a message (a tool call with all its results), or all that is left of a turn, so that
-        no answer stays without its question.
+        Unit of dropping: a message (a tool call with all its results), or the rest of a whole turn, so that no answer
+        loses its question.
     floor : Floor
-        The part that is never dropped.
+        Minimum of the history that is never dropped.
 
     Examples
     --------
@@ -321,15 +321,15 @@ class Policy:
         Returns
         -------
         tuple of Cut
-            Carried out one after the other; none asks for nothing.
+            Cuts to carry out in order. Empty if none are needed.
         """
         return ()
 
     @property
     def stages(self) -> tuple[Policy, ...]:
-        """The policies to ask for cuts, one after the other.
+        """The policies that are asked for cuts, in order.
 
-        Each sees the history that the one before left.
+        Each policy sees the history left by the previous one.
         """
         return (self,)
 
@@ -344,7 +344,7 @@ class Policy:
         Returns
         -------
         Cut
-            The oldest go, unless a policy says otherwise.
+            A cut that drops the oldest messages, unless a subclass overrides it.
         """
         return Cut(room.limit)
 
@@ -356,14 +356,14 @@ class Policy:
     def arriving(self, tokens: int, is_result: bool) -> int:
         """Return a message's tokens on arrival.
 
-        Some policies cut tool results at once.
+        Some policies cut tool results on arrival.
 
         Parameters
         ----------
         tokens : int
-            Its size.
+            Size of the message, in tokens.
         is_result : bool
-            Whether a tool has answered it.
+            If true, the message is a tool result.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class Policy:
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Return how important a message is; higher survives.
+        """Return the importance of a message; higher is kept longer.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Policy:
         Returns
         -------
         int
-            The same for all, unless a policy says otherwise.
+            The importance; equal for all messages unless a subclass overrides it.
         """
         return 0
 

@@ -1,10 +1,10 @@
 """The pruning policies, one small dataclass each.
 
-Some cut only the overflow, others more at once.
+Some cut only the overflow, others more at a time.
 
-To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request before
-it, and the provider reads that part from its cache. After a cut, everything behind the cut is read again. So fewer and
-larger cuts leave more in the cache.
+Larger cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and
+the provider reads that part from its cache. After a cut, everything behind it is uncached. So fewer, larger cuts leave
+more in the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from budgetkit.pruning.policies.policy import (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OldestFirst(Policy):
-    """Drop the oldest until the rest fits.
+    """Drop the oldest messages until the rest fits.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class OldestFirst(Policy):
 
 @dataclass(frozen=True, repr=False)
 class SlidingWindow(Policy):
-    """Keep the last turns only.
+    """Keep only the last turns.
 
     Parameters
     ----------
     turns : int, default 10
-        How many earlier turns stay.
+        Number of earlier turns to keep.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -72,13 +72,13 @@ class SlidingWindow(Policy):
         check_tokens("turns of the sliding window", self.turns, 1)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Drop every turn that has left the window."""
+        """Drop all turns outside the window."""
         return (Cut(room.limit, before_turn=room.turn - self.turns),)
 
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """Drop the oldest in blocks of a fixed size, so that the cut moves rarely.
+    """Drop the oldest messages in blocks, so that the cut rarely moves.
 
     removed = ceil(surplus / step) * step
 
@@ -107,7 +107,7 @@ class Step(Policy):
         check_tokens("step", self.step, 1)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Drop whole blocks, once the history is over its limit."""
+        """Drop whole blocks if the history exceeds its limit."""
         surplus = room.tokens - room.limit
         if surplus > 0:
             return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),)
@@ -116,18 +116,18 @@ class Step(Policy):
 
 @dataclass(frozen=True, repr=False)
 class TriggerTarget(Policy):
-    """Wait for a high mark, then cut down to a low one.
+    """Cut down to a target once a trigger is exceeded.
 
     Parameters
     ----------
     trigger : int or Share, default 1.0
-        Cutting starts above it: tokens, or a share of the base.
+        Size above which cutting starts, in tokens or as a share of the base.
     target : int or Share, default 0.7
-        Cutting stops at it.
+        Size at which cutting stops, in tokens or as a share of the base.
     of : {"limit", "usable", "window"}
         The base: the history's limit, or the usable or whole window, which the other sections share.
     whole_turns : bool, default False
-        Earlier turns go whole, and then steps of the turn that is being answered: its question and newest step stay.
+        If true, drop earlier turns as a whole, then steps of the current turn except its question and newest step.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -157,7 +157,7 @@ class TriggerTarget(Policy):
             )
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Cut down to the low mark, once above the high one."""
+        """Cut down to the target if the trigger is exceeded."""
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
         mark = room.history(room.size(self.target, self.of), self.of)
@@ -166,16 +166,16 @@ class TriggerTarget(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Summarise(Policy):
-    """Replace the oldest part of the history by a summary, and that by the next one.
+    """Replace the oldest part of the history with a summary, repeatedly.
 
     Parameters
     ----------
     share : int or Share, default 0.3
-        How many messages, or which share of them, one summary replaces.
+        Number of messages replaced by one summary, or their share of all messages.
     size : int or Share, default 0.2
-        Length of a summary: tokens, or a share of what it replaces.
+        Length of a summary, in tokens or as a share of the messages it replaces.
     text : callable, optional
-        From the list of replaced messages to the summary's text, whose length is then counted instead.
+        Function from the list of replaced messages to the summary's text, which is then counted instead of `size`.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -196,7 +196,7 @@ class Summarise(Policy):
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary's text, if a callable gives one."""
+        """Return the summary's text, if a function for it was given."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -204,12 +204,12 @@ class Summarise(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Importance(Policy):
-    """Drop the least important first, the oldest of equals first.
+    """Drop the least important messages first, and the oldest among equals.
 
     Parameters
     ----------
     rank : callable, optional
-        Function from a message to its importance; the most important are kept longest. Default: all are equal.
+        Function from a message to its importance; the most important messages are kept longest. Default: all are equal.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -222,11 +222,11 @@ class Importance(Policy):
     rank: Callable[[Any], int] | None = None
 
     def last_resort(self, room: PruningContext) -> Cut:
-        """Come down to the limit by importance."""
+        """Return a cut to the limit by importance."""
         return Cut(room.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Return the importance that the caller's function gives."""
+        """Return the importance from the user's function."""
         if self.rank is None:
             return 0
         return self.rank(payload)
@@ -234,12 +234,12 @@ class Importance(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Chain(Policy):
-    """Apply several policies, one after the other.
+    """Apply several policies in order.
 
     Parameters
     ----------
     policies : sequence of Policy
-        Each sees the history that the one before left. Their units and floors are ignored for the chain's own.
+        The policies; each sees the history left by the previous one. The unit and floor of the chain replace theirs.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -261,14 +261,14 @@ class Chain(Policy):
         return tuple(stage for policy in self.policies for stage in policy.stages)
 
     def last_resort(self, room: PruningContext) -> Cut:
-        """Come down to the limit as the last of them would."""
+        """Return the last policy's cut to the limit."""
         if self.policies:
             return self.policies[-1].last_resort(room)
         return super().last_resort(room)
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """The call of the first of them that summarises."""
+        """The summary call of the first policy that has one."""
         calls = (policy.summary_call for policy in self.policies)
         return next((call for call in calls if call is not None), None)
 
@@ -279,17 +279,17 @@ class Chain(Policy):
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Return the sum of the policies' importances; most give 0."""
+        """Return the sum of the policies' importances."""
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the first summary that one of the policies writes, or None."""
+        """Return the summary of the first policy that writes one, or None."""
         texts = (policy.write(payloads) for policy in self.policies)
         return next((text for text in texts if text is not None), None)
 
 
 def ratio(amount: Any) -> float:
-    """Return a share's part of its base, or the tokens, to compare amounts of one kind."""
+    """Return an amount as a number, to compare amounts of one kind."""
     return float(amount.ratio) if isinstance(amount, Share) else amount
 
 
@@ -299,18 +299,18 @@ Join = Literal["any", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When a rule acts.
+    """A condition that triggers a rule.
 
     Parameters
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
-        The compared number: the prompt with so many tokens, with a share of the window, with the window less so many
-        tokens, the number of messages, the pause before the request; or nothing at all. An unknown pause counts as
-        none, so that in a running conversation a rule that waits for one does not act.
+        Condition: the prompt reaches a number of tokens, a share of the window, or the window less a number of tokens;
+        the number of messages; the pause before the request; or always. An unknown pause counts as 0, so "idle" never
+        triggers in a running conversation.
     value : float
-        In tokens, messages or seconds, or a share from 0 to 1.
+        Threshold in tokens, messages or seconds, or a share from 0 to 1.
     above : bool, default False
-        Whether the mark itself is not enough yet.
+        If true, the threshold must be exceeded, not only reached.
 
     Examples
     --------
@@ -327,7 +327,7 @@ class Trigger:
         check_choice("kind of the trigger", self.kind, get_args(TriggerKind))
 
     def mark(self, window: int) -> int:
-        """Return the size that reaches it, in tokens, or in messages or seconds."""
+        """Return the threshold in tokens, messages or seconds."""
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:
@@ -341,7 +341,7 @@ class Trigger:
 
 @dataclass(frozen=True, repr=False)
 class _Triggered(Policy):
-    """The base class of rules that act once their triggers are reached."""
+    """The base class of rules with triggers."""
 
     triggers: tuple[Trigger, ...] = ()
     join: Join = "any"
@@ -354,7 +354,7 @@ class _Triggered(Policy):
                 check_tokens(name, getattr(self, name))
 
     def acts(self, room: PruningContext) -> bool:
-        """Tell whether the triggers are reached: any of them, or all."""
+        """Return True if any or all triggers are reached, depending on `join`."""
         reached = [trigger.reached(room) for trigger in self.triggers]
         return bool(reached) and (all(reached) if self.join == "all" else any(reached))
 
@@ -363,26 +363,26 @@ class _Triggered(Policy):
 class Compact(_Triggered):
     """A policy that replaces most of the history with one summary.
 
-    It acts once a trigger is reached.
+    It acts when its triggers are reached.
 
     Parameters
     ----------
     triggers : sequence of Trigger
-        When it acts.
+        Conditions under which it acts.
     join : {"any", "all"}
-        Whether one of them suffices.
+        Number of triggers needed: any one, or all.
     keep_tail : int or Share, default 0
-        The newest tokens that stay, or a share of the history.
+        Newest tokens to keep, or a share of the history.
     keep_messages : int, default 0
         The newest messages that stay in any case.
     keep_head : int, default 0
         The first messages that stay.
     keep_role : str, optional
-        Of the tail only messages of this role stay; what tools answered and the model said goes.
+        Role of the messages of the tail to keep; the others of the tail are dropped. Default: all roles.
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
-        Tokens that the system puts back after the summary, such as files it had read.
+        Tokens that the system adds again after the summary, such as files it had read.
     call : SummaryCall
         Cost of writing the summary.
     unit, floor
@@ -406,7 +406,7 @@ class Compact(_Triggered):
     call: SummaryCall = SummaryCall()
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Compact, once the triggers are reached."""
+        """Compact the history if the triggers are reached."""
         if not self.acts(room):
             return ()
         compaction = Compaction(
@@ -425,28 +425,28 @@ class Compact(_Triggered):
         return self.call
 
     def importance(self, payload: Any) -> int:
-        """Return 1 for messages of the role that stays."""
+        """Return 1 for messages of the role to keep."""
         return int(self.keep_role is not None and getattr(payload, "role", None) == self.keep_role)
 
 
 @dataclass(frozen=True, repr=False)
 class ClearResults(_Triggered):
-    """Replace older tool results by placeholders, once a trigger is reached and enough is gained.
+    """Replace older tool results with placeholders when triggered.
 
     Parameters
     ----------
     triggers : sequence of Trigger
-        When it acts.
+        Conditions under which it acts.
     join : {"any", "all"}
-        Whether one of them suffices.
+        Number of triggers needed: any one, or all.
     keep_uses : int, default 0
-        How many of the newest results stay whole.
+        Number of newest results to keep whole.
     keep_tokens : int, default 0
-        How many tokens of the newest results stay whole.
+        Tokens of the newest results to keep whole.
     least_gain : int, default 0
-        Nothing happens unless so many tokens are freed.
+        Minimum tokens to be freed; otherwise nothing is changed.
     placeholder : int, default 12
-        Tokens left of a result.
+        Tokens of a placeholder.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -464,7 +464,7 @@ class ClearResults(_Triggered):
     placeholder: int = 12
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Clear the older results, once the triggers are reached."""
+        """Clear the older results if the triggers are reached."""
         if not self.acts(room):
             return ()
         cut = Cut(
@@ -480,12 +480,12 @@ class ClearResults(_Triggered):
 
 @dataclass(frozen=True, repr=False)
 class CapResults(Policy):
-    """Cut each tool result to a size when it arrives.
+    """Cut each tool result to a maximum size on arrival.
 
     Parameters
     ----------
     most : int
-        The most that a result holds, in tokens.
+        Maximum size of a result, in tokens.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -498,7 +498,7 @@ class CapResults(Policy):
     most: int = 10_000
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return a message's tokens on arrival: a long tool result is cut."""
+        """Return a message's tokens on arrival, with long tool results cut."""
         if is_result:
             return min(tokens, self.most)
         return tokens
@@ -506,7 +506,7 @@ class CapResults(Policy):
 
 @lru_cache(maxsize=256)
 def _mark(kind: TriggerKind, value: float, window: int) -> int:
-    """Return the size of a mark, computed once."""
+    """Return a threshold in tokens, computed once."""
     if kind == "share":
         return Share(value).of(window)
     if kind == "window_less":
@@ -516,23 +516,23 @@ def _mark(kind: TriggerKind, value: float, window: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class DropToolResults(Policy):
-    """Replace tool results by a placeholder, oldest first, before anything is dropped.
+    """Replace tool results with placeholders before dropping anything.
 
     Parameters
     ----------
     placeholder : int, default 12
-        Tokens left of a result; its call stays whole.
+        Tokens of a placeholder; the call is kept whole.
     intact : int, default 0
-        How many of the newest results are left alone.
+        Number of newest results to leave unchanged.
     calls_intact : bool, default False
-        Whether `intact` counts calls, each with all its results.
+        If true, `intact` counts calls, each with all its results.
     trigger : int or Share, default 1.0
-        Replacing starts above it: tokens, or a share of the base.
+        Size above which replacing starts, in tokens or as a share of the base.
     of : {"limit", "usable", "window"}
         The base.
     target : int or Share, optional
-        Replacing stops at it; default: the trigger, so that every request replaces a little and the prompt cache is
-        lost each time. 0 replaces all but those left alone, and is rarely needed again.
+        Size at which replacing stops. The default, the trigger, replaces a little in every request and so loses the
+        prompt cache each time; 0 replaces all but the intact results and so acts rarely.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -569,7 +569,7 @@ class DropToolResults(Policy):
         check_tokens("intact", self.intact)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Above the trigger, replace results until the base is within the target."""
+        """Replace results down to the target if the trigger is exceeded."""
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
         mark = room.size(self.trigger if self.target is None else self.target, self.of)

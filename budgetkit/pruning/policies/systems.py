@@ -1,10 +1,10 @@
-"""Systems and policies by name: how an agent keeps its sessions inside the window, each a row of data/systems.toml.
+"""Policies by name, and the rules of known agents, each a row of data/systems.toml.
 
-Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
-parts of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are named under `assumed`.
+Each row is *modelled on* a system's documentation or code at a date, and built from the classes of
+:mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
 
-Two systems have numbers of their own and are functions, too. Without arguments each returns the row of its name, so
-that ``system("octopus")`` and the name "octopus" are one policy.
+Two systems are also functions with parameters of their own. Called without arguments, each returns the row of its name,
+so that ``system("octopus")`` and the name "octopus" give the same policy.
 """
 
 from __future__ import annotations
@@ -36,22 +36,23 @@ from budgetkit.pruning.policies.pruners import (
 
 @dataclass(frozen=True, repr=False)
 class System(Chain):
-    """The rules of one system, in the order that they act.
+    """The rules of one system, in the order in which they act.
 
     Parameters
     ----------
     policies : sequence of Policy
         The rules.
     name, label, version, date : str
-        Which system, what people call it, which version the rules are modelled on, and its day.
+        Key and common name of the system, and the modelled version with its date.
     assumed : tuple of str
-        The numbers that its makers do not publish.
+        Numbers that its makers do not publish.
     sources : tuple of str
-        Where the rules were read.
+        Sources of the rules.
     summary_tokens : tuple of int
-        The least and the most that a summary holds, in tokens.
+        Minimum and maximum length of a summary, in tokens.
     stops_after : int
-        It stops when it compacts again within so many requests, so many times in a row; 0 for never.
+        Number of requests and of repetitions: the system stops after that many compactions in a row within that many
+        requests. 0 for never.
 
     Examples
     --------
@@ -71,11 +72,11 @@ class System(Chain):
 
     @property
     def summarises(self) -> bool:
-        """Whether one of its rules writes a summary."""
+        """True if one of the rules writes a summary."""
         return any(isinstance(policy, Compact) for policy in self.policies)
 
     def with_summaries(self, tokens: int) -> System:
-        """Return the same system with summaries of another length.
+        """Return the system with summaries of another length.
 
         Parameters
         ----------
@@ -85,7 +86,7 @@ class System(Chain):
         Returns
         -------
         System
-            All else is equal.
+            The changed system.
         """
         rules = [
             replace(rule, size=tokens) if isinstance(rule, Compact) else rule
@@ -103,14 +104,14 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     Parameters
     ----------
     name : str
-        A name of :data:`SYSTEMS`.
+        Name of the system, a key of :data:`SYSTEMS`.
     summary_tokens : int, optional
-        How long each summary is; default: the middle of its range.
+        Length of each summary, in tokens; default: the middle of its range.
 
     Returns
     -------
     System
-        A policy, for replays.
+        The system's rules, as a policy for replays.
 
     Raises
     ------
@@ -153,7 +154,7 @@ _PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
 
 
 def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
-    """Make one rule of its row."""
+    """Build a rule from a row."""
     fields = {name: value for name, value in row.items() if name != "act"}
     for name in ("trigger", "target", "keep_tail"):
         if f"{name}_share" in fields:
@@ -186,7 +187,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
 
 
 def policy_of(policy: Policy | str) -> Policy:
-    """Return a policy, given itself or by its name.
+    """Return a policy by name, or unchanged.
 
     Examples
     --------
@@ -204,7 +205,7 @@ def policy_of(policy: Policy | str) -> Policy:
 
 
 def known_name(name: str) -> str:
-    """Return a policy's name as it is listed; a hyphen may stand for a blank, as in a shell.
+    """Return a policy's listed name; hyphens may replace blanks.
 
     Examples
     --------
@@ -221,7 +222,7 @@ AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
 
 
 def general_policy_of(policy: Policy | str) -> Policy:
-    """Return the policy of a running conversation; refuse the rules of a product.
+    """Return a policy for a running conversation; reject a product's rules.
 
     Examples
     --------
@@ -242,7 +243,7 @@ def general_policy_of(policy: Policy | str) -> Policy:
 
 
 def _nested_policies(policy: Policy) -> list[Policy]:
-    """List a policy and its parts."""
+    """List a policy and the policies that it contains."""
     inner: Iterable[Policy] = ()
     if isinstance(policy, Chain):
         inner = policy.policies

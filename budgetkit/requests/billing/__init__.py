@@ -1,1 +1,1 @@
-"""A request counted as it is billed: each provider's rules end in charges, and the charges add up to the bill."""
+"""Counting of requests as billed: each provider's rules yield charges that add up to the bill."""

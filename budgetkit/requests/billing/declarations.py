@@ -1,15 +1,15 @@
-"""Costs of tool schemas, which providers turn into text for the model.
+"""Costs of tool schemas, which providers convert to text for the model.
 
-Three ways to count them:
+There are three ways to count them:
 
 declaration
-    OpenAI's snapshots of 2023 are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and 4
-    more where no system message is there to carry it: 8 of 9 recorded requests of gpt-4-0613 with tools come out
-    exactly. :mod:`budgetkit.requests.billing.openai` has the text that later models are shown.
+    OpenAI's snapshots of 2023 get a TypeScript-like declaration of each function. It costs its tokens, 5 around it, and
+    4 more without a system message. This counts 8 of 9 recorded requests of gpt-4-0613 with tools exactly. The text for
+    later models is in :mod:`budgetkit.requests.billing.openai`.
 constants
     OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`).
 json
-    The schema's JSON as it stands, which is what systems count that know nothing better.
+    The schema's JSON, which simpler systems count.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class Charge:
     kind : str
         ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
-        Its name: a message's role, a tool's name.
+        Name of the charged part, such as a message's role or a tool's name.
     texts : tuple of str
-        To be counted.
+        Texts to count.
     fixed : int
-        Known without counting, in tokens.
+        Fixed tokens in addition to the texts.
     without : tuple of str
-        Counted and taken off: what other charges hold of the texts.
+        Texts to count and subtract, because other charges include them.
     message : int or None
-        Index of the message it belongs to.
+        Index of its message, if any.
     times : float
-        How many tokens of this kind of text the provider makes of one counted.
+        The provider's tokens per counted token for this kind of text.
     """
 
     kind: str
@@ -73,7 +73,7 @@ Charges = Iterator[Charge]
 
 
 def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
-    """Count all texts in one go, and return each charge in tokens.
+    """Count all texts in one call and return the tokens of each charge.
 
     >>> count_charges([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
     [15, 3]
@@ -102,15 +102,15 @@ class ToolConstants:
     Parameters
     ----------
     per_function : int
-        For each function: 7 with o200k_base, 10 with cl100k_base. All of them in tokens.
+        Tokens for each function: 7 with o200k_base, 10 with cl100k_base.
     properties : int
-        Once for a function that has properties.
+        Tokens for a function with properties, once per function.
     per_property : int
-        For each property.
+        Tokens for each property.
     enumeration, per_choice : int
-        For a property with choices, and for each of them.
+        Tokens for a property with choices, and for each choice.
     end : int
-        Once after all functions.
+        Tokens after the last function.
     """
 
     per_function: int = 7
@@ -121,7 +121,7 @@ class ToolConstants:
     end: int = 12
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
-        """Charge the constants and texts of each function and each property, and the end."""
+        """Charge functions, properties and the end, with their constants and texts."""
         texts: list[str] = []
         fixed = self.end
         for tool in tools:
@@ -138,13 +138,13 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Charge tool schemas as the declaration shown to OpenAI's older models, in a system message."""
+    """Charge tool schemas as the declaration for OpenAI's older models."""
     fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
     return Charge("tools", "declaration", (declaration(tools),), fixed)
 
 
 def declaration(tools: Sequence[Schema]) -> str:
-    r"""Write tool schemas as the declaration that OpenAI's models are shown.
+    r"""Write tool schemas as the declaration for OpenAI's models.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def _declaration_lines(tool: Schema) -> Iterator[str]:
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
-    """Declare an object's properties; the model is not shown descriptions of nested ones."""
+    """Declare an object's properties, without descriptions of nested ones."""
     required = schema.get("required") or ()
     for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:
@@ -222,7 +222,7 @@ _FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_bloc
 
 
 class Rules(Protocol):
-    """A provider's own rules: they list everything that a request or an answer bills."""
+    """A provider's billing rules for requests and answers."""
 
     @property
     def model(self) -> str:
@@ -238,14 +238,14 @@ class Rules(Protocol):
         ...
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Tell whether a message's thinking may be billed but is not charged."""
+        """Return True if a message's thinking may be billed without a charge here."""
         ...
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
-    """List the thinking of a message that is billed again as text.
+    """List the thinking in a message that is billed again as text.
 
-    The message's own format says whether its thinking is sent; without one, the shape of the request does.
+    Whether thinking is sent depends on the message's format or, without one, on that of the request.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -277,7 +277,7 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
 
 
 def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Name thinking that neither the format nor the model's rules cover."""
+    """Describe thinking that neither the format nor the model's rules cover."""
     if shape not in ("chat", "responses"):
         return []
     for message in messages:
@@ -295,7 +295,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """Name the tools whose schemas have a text that no charge counts; most schemas need no charges to tell.
+    """List the tools whose schemas contain text without a charge.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
@@ -320,7 +320,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]
 
 
 def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
-    """List the texts of a schema that stand under other keys than its properties."""
+    """List the texts of a schema outside its properties."""
     for choice in as_list(schema):
         yield from _texts_apart(choice, is_apart)
     if not isinstance(schema, Mapping):
@@ -338,7 +338,7 @@ def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
 
 
 def carries_thinking(message: Message) -> bool:
-    """Tell whether an answer carries the thinking before it.
+    """Return True if an answer contains the preceding thinking.
 
     >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
     True

@@ -1,14 +1,15 @@
-"""Estimated bills of providers whose tokenizer is not public.
+"""Estimated bills for providers without a public tokenizer.
 
-Each family of models is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for
-what a request holds beyond its text. All were fitted to recorded calls of public projects; rows carry source and date.
+Each model family is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for the
+parts of a request beyond its text. All were fitted to recorded calls of public projects; rows have a source and a date.
 
-- A request costs a constant, each change of speaker after the first another; a message itself costs nothing.
-- Tools bring a hidden prompt, a longer one where a tool must be called and a shorter one where calls at once are
-  forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
-- A call costs its name, its arguments as JSON and a constant that covers its result's frame.
-- An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
-- A document costs Claude a constant; documents and search results that it is to cite bring a hidden prompt, once.
+- A request costs a constant, and each change of speaker after the first another; a message itself costs nothing.
+- Tools add a hidden prompt, which is longer if a tool must be called and shorter if parallel calls are disabled. Each
+  tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
+- A call costs its name, its arguments as JSON and a constant that includes the framing of its result.
+- An answer schema costs a constant and, except for Gemini and Mistral, its JSON; enabled thinking costs another
+  constant.
+- Each document costs Claude a constant, and documents or search results that it must cite add a hidden prompt once.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "how t
 
 @dataclass(frozen=True)
 class Estimate:
-    """One family's row of the table."""
+    """A model family's row of the table."""
 
     family: str
     pattern: str  # what the names of its models match
@@ -73,7 +74,7 @@ class Estimate:
 
 
 def estimate_for(model: str) -> Estimate:
-    """Return the family of a model; the last row is for any other.
+    """Return the row of a model's family, or the last row for any other.
 
     >>> [estimate_for(name).family for name in ("us.anthropic.claude-haiku-4-5", "anthropic/claude-4.5-haiku", "x")]
     ['claude-4.5', 'claude-4.5', 'any other']
@@ -88,7 +89,7 @@ def estimate_for(model: str) -> Estimate:
 
 
 def constants_of(request: ProviderRequest) -> dict[str, int]:
-    """Count how often a request pays each constant."""
+    """Count how often each constant applies to a request."""
     forced = bool(request.forced or request.required)
     armed = bool(request.tools)
     blocks = [block for message in request.messages for block in _blocks(message)]
@@ -112,7 +113,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class EstimatedRules:
-    """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
+    """Billing rules of a model family, with its calibrated counter."""
 
     estimate: Estimate
     model: str = ""
@@ -157,14 +158,14 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Write arguments and results as they are counted: as JSON, or as the words in it."""
+        """Write arguments and results as counted: as JSON, or its words."""
         if self.estimate.tool_form == "json":
             return text
         return " ".join(leaves(parsed(text)))
 
 
 def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge tools, and the hidden prompts that come with them and with thinking."""
+    """Charge tools, and the hidden prompts for them and for thinking."""
     cost = estimate.constants
     times = constants_of(request)
     for tool in request.tools:
@@ -188,7 +189,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge an answer schema: a constant, plus its JSON if the family is shown it."""
+    """Charge an answer schema: a constant and, for most families, its JSON."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
@@ -205,7 +206,7 @@ def _blocks(message: Message) -> list[Raw]:
 
 
 def _turns(request: ProviderRequest) -> set[int]:
-    """Return the indices of messages where the speaker changes between the model and anybody else."""
+    """Return the indices where the speaker changes from or to the model."""
     speakers = [
         (index, message.role == "assistant")
         for index, message in enumerate(request.messages)
@@ -226,7 +227,7 @@ def schemas_of(schema: object) -> list[Schema]:
 
 
 def _words(schema: Schema) -> Iterator[str]:
-    """List the words of one schema: its description, its choices and the names of its properties."""
+    """List a schema's words: description, choices and property names."""
     yield str(schema.get("description") or "")
     yield from choices_of(schema)
     yield from as_object(schema.get("properties"))
@@ -249,5 +250,5 @@ def leaves(value: object) -> list[str]:
 
 
 def text_or_json(value: object) -> str:
-    """Return a text as it is, and any other value as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else as_json(value)

@@ -1,19 +1,19 @@
-"""Request costs beyond a text counted by the maker's or a rebuilt vocabulary.
+"""Framing costs of requests counted with the maker's or a reconstructed vocabulary.
 
-A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. It
-has one of three forms:
+A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. There
+are three kinds:
 
 claude
-    A frame around the conversation, a change of speaker, and a text that holds all tools: `claude_charges`, and of
-    these the tools `_claude_tools`.
+    Constants for the conversation and for changes of speaker, and one text with all tools: `claude_charges` and
+    `_claude_tools`.
 gemini
-    Every text by itself, and a token for each content: `_gemini_charges`, tools `_gemini_tools`.
+    Every text by itself, and one token per content: `_gemini_charges` and `_gemini_tools`.
 template
-    A chat template: a constant for each message by its role, and tools as the template writes them:
-    `_template_charges`, tools `_template_tools`.
+    A chat template: constants per message by role, and tools as written by the template: `_template_charges` and
+    `_template_tools`.
 
-Parts without a rule in a form (answer schemas of chat templates, tools of some) cost as much as the estimate of the
-model's family says, counted with the better vocabulary.
+Parts without a rule (answer schemas and some tools of chat templates) are charged by the estimate of the model's
+family, counted with the better vocabulary.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper are not shown from there on
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's separately counted texts and the number of marks between them.
+    """Return the separately counted texts of a tool, and the number of marks.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -75,12 +75,12 @@ def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
 
 
 def _schema(schema: Schema, depth: int = 0) -> str:
-    """Write the contents of a schema's braces."""
+    """Write the content of a schema's braces."""
     return ",".join(_fields(schema, depth))
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
-    """Write the fields of a schema that the model is shown; its type comes last."""
+    """Write the fields of a schema that the model gets, the type last."""
     if depth > _DEEPEST:
         return
     if schema.get("description"):
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt; empty if it has none.
+    """Return the name of a host's hidden prompt. Empty if it has none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -205,7 +205,7 @@ def hidden_prompt(host: str) -> str:
 
 @dataclass(frozen=True)
 class FrameRules:
-    """Charge a request by a frame; the model's own vocabulary, or a rebuilt one, counts the texts."""
+    """Billing rules of a frame, with the model's own or a reconstructed vocabulary."""
 
     frame: Frame
     model: str = ""
@@ -241,7 +241,7 @@ class FrameRules:
         return [Charge("message", "answer", message.texts), *calls]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Tell whether thinking may be billed but is not charged; a chat template includes it or not."""
+        """Return True if a message's thinking may be billed without a charge here."""
         return self.frame.form != "template"
 
 
@@ -307,7 +307,7 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge Claude's tools: each as it is written for it, and the hidden prompt that comes with them."""
+    """Charge Claude's tools as written for it, and their hidden prompt."""
     texts = tuple(_claude_tool(tool) for tool in request.tools)
     for tool, text in zip(request.tools, texts, strict=True):
         yield Charge("tools", tool_name(tool), (text,))
@@ -334,7 +334,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return a message's tokens for following another: a new speaker, or the same."""
+    """Return the tokens for a message after another, by their speakers."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
@@ -353,9 +353,9 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Charge a call: its name, and the name and value of each argument, every text by itself.
+    """Charge a call by its name and its argument names and values.
 
-    The text after a value (`end`) may become one token with its last.
+    Each text is counted by itself. The text after a value (`end`) may merge with its last token.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
@@ -367,7 +367,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as Claude is shown it: JSON with sorted keys, one tool a line."""
+    """Write a tool as JSON with sorted keys on one line, as Claude gets it."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}
@@ -395,7 +395,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge Gemini's tools: names, descriptions and choices by themselves, and constants for each property."""
+    """Charge Gemini's tools: their separate texts, and constants per property."""
     if frame.tool_form == "braces":
         for tool in request.tools:
             written, marks = gemini_declaration(tool)
@@ -467,7 +467,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge tools in a chat template's format, with their frame."""
+    """Charge tools in a chat template's format, with their framing."""
     tools = request.tools
     if frame.obeys_choice and request.none:
         tools = ()

@@ -3,8 +3,8 @@
     message = per_message + role + text + name + tool calls + images
     request = priming + sum of its messages + tool schemas
 
-All systems agree on the shape and none on the numbers, so each number is a field here, and each system's set of them
-an entry of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
+All systems agree on the formula but not on the numbers, so each number is a field here, and each system is an entry of
+``FRAMINGS``, a row of ``data/framings.toml`` with its source.
 
 Eleven of them disagree on how many tokens ``{"role": "user", "content": "Hello world"}`` has:
 
@@ -67,37 +67,37 @@ class Framing:
     Parameters
     ----------
     per_message : int
-        For each message. All sizes are in tokens.
+        Tokens for each message.
     count_role : bool
-        Whether the role's own text counts.
+        If true, the text of the role is counted.
     count_name : bool
-        Whether a speaker's name counts. The name of a tool's result never does.
+        If true, a speaker's name is counted. The name of a tool result never is.
     per_name : int
-        For each name, beyond its text.
+        Tokens for each name beyond its text.
     tool_calls : {"nothing", "arguments", "call", "twice"}
-        The counted text of a tool call: none, its arguments, name and arguments, or those and the name again,
-        because the result's message carries it too.
+        The counted text of a tool call: none, its arguments, its name and arguments, or both and the name again for the
+        result's message.
     per_tool_call : int
-        For each tool call.
+        Tokens for each tool call.
     per_result : int
-        For each tool result; mostly negative, taking back a part of ``per_message``.
+        Tokens for each tool result; usually negative, which offsets part of ``per_message``.
     priming : int
-        Tokens that begin the answer, once per request.
+        Tokens that start the answer, once per request.
     without_system : int
-        Once a request without a system message, for the one that a chat template then writes of its own.
+        Tokens for a request without a system message, for the template's default one.
     per_image : int or None
-        For each image. ``None`` prices it by OpenAI's tiles; an image that does not say its size is taken
-        as 1024 pixels square.
+        Tokens for each image. ``None`` prices it by OpenAI's tiles; an image of unknown size is assumed to be 1024
+        pixels square.
     tools : {"declaration", "json"} or ToolConstants
-        How tool schemas are counted, see :mod:`budgetkit.requests.billing.declarations`.
+        Counting of tool schemas; see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
-        Whether each text of a message is counted by itself, or all of them as one text, role included.
+        Counting of a message: each text by itself, or all as one text that includes the role.
     rules : Rules, optional
-        A provider's own rules, which then decide all of the above.
+        A provider's billing rules, which override all of the above.
     counter : str
-        Name of the counter that the framing's own system uses with it; a fact about that system, read by no rule.
+        Name of the counter that the framing's system uses. For information only.
     source : str
-        Where the numbers come from.
+        Source of the numbers.
 
     Examples
     --------
@@ -124,12 +124,12 @@ class Framing:
     source: str = ""
 
     def primed(self, has_system: bool) -> int:
-        """Return a request's tokens apart from its messages and tools.
+        """Return the tokens of a request besides its messages and tools.
 
         Parameters
         ----------
         has_system : bool
-            Whether there is a system message among them.
+            If true, the request has a system message.
 
         Returns
         -------
@@ -164,20 +164,20 @@ class Framing:
         return self.messages([message], counter)[0]
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Count several messages at once, which a counter can do faster than one by one.
+        """Count several messages at once, which can be faster than one by one.
 
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            In OpenAI's chat format. A provider that merges several tool calls and their results into one text
-            counts them so where all of them are among these.
+            Messages in OpenAI's chat format. If a provider merges several tool calls and their results into one text,
+            they are counted so if all of them are given.
         counter : callable or str
-            Function from text to tokens, or a counter's name. Its method ``many`` is used where it has one.
+            Function from text to tokens, or a counter's name. Its method ``many`` is used if it has one.
 
         Returns
         -------
         list of int
-            In tokens, one number per message.
+            Number of tokens of each message.
         """
         read = _as_messages(messages)
         charges = [
@@ -193,7 +193,7 @@ class Framing:
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Count the output tokens of the model's answers.
 
-        Without a provider's rules they are counted as messages.
+        Without a provider's rules, they are counted as messages.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Framing:
         Returns
         -------
         list of int
-            In tokens, one number per message; 0 for those that are no answers. Reasoning is not among it.
+            Number of tokens of each message, without reasoning; 0 for messages that are not answers.
         """
         read = _as_messages(messages)
         if self.rules is None:
@@ -227,7 +227,7 @@ class Framing:
         counter : callable or str
             Function from text to tokens, or a counter's name.
         tools : optional
-            Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`.
+            Tool schemas in any format; see :mod:`budgetkit.requests.reading.tools`.
 
         Returns
         -------
@@ -244,22 +244,23 @@ class Framing:
     ) -> int:
         """Count the tokens that tool schemas add to a request.
 
-        Every number of tool schemas in this package is this one: a bill's, a plan's, a gate's, a conversation's.
+        All counts of tool schemas in budgetkit use this method: bills, plans, gates and conversations.
 
         Parameters
         ----------
         tools : any form
-            OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.reading.tools`.
+            Tools in the format of OpenAI, Anthropic, Gemini, Converse or MCP; see
+            :mod:`budgetkit.requests.reading.tools`.
         counter : callable or str
             Function from text to tokens, or a counter's name.
         messages : sequence of Message or Mapping, optional
-            The request's messages: some providers let the tools follow the first system text. Default: a system message
-            that ends with a full stop.
+            The request's messages, because some providers append the tools to the first system text. Default: a system
+            message that ends with a full stop.
 
         Returns
         -------
         int
-            In tokens; 0 without tools.
+            Number of tokens; 0 without tools.
         """
         functions = read_tools(tools).functions
         if not functions:
@@ -272,7 +273,7 @@ class Framing:
         return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request, its messages and its tools, not yet counted."""
+        """List the uncounted charges of a request, its messages and its tools."""
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:
@@ -296,7 +297,7 @@ class Framing:
         Parameters
         ----------
         image : Image
-            Its size and detail, as far as the message tells them.
+            Size and detail of the image, as far as known.
 
         Returns
         -------
@@ -313,7 +314,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """Charge a message by the framing's own constants, and each of its images."""
+        """Charge a message and its images by the framing's constants."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:
@@ -345,9 +346,9 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True)
 class OpenAIRules:
-    """The billing rules of one OpenAI family.
+    """The billing rules of an OpenAI family.
 
-    The model's name decides the cost of images.
+    The cost of images depends on the model's name.
     """
 
     family: OpenAIFamily
@@ -355,7 +356,7 @@ class OpenAIRules:
     is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request on its interface."""
+        """List the charges of a chat or Responses request."""
         named = replace(request, model=self.model or request.model)
         is_responses = request.shape == "responses"
         if self.is_routed:  # a router chooses the interface by the model alone
@@ -370,17 +371,17 @@ class OpenAIRules:
         return answer_charges(message)
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Tell whether thinking may be billed without a charge here.
+        """Return True if a message's thinking may be billed without a charge here.
 
-        Before a call it may; before a text it costs nothing.
+        In a chat request, thinking may be billed before a call and is free before a text.
 
-        Responses has a name of its own for it, which ends when the user speaks again.
+        A Responses request has a separate item for thinking, which the next user message ends.
         """
         return shape == "chat" and bool(message.tool_calls)
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
-    """Return a model's rules: OpenAI's, another maker's with a shipped vocabulary, or an estimate's.
+    """Return a model's billing rules: OpenAI's, a frame's or an estimate's.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
@@ -407,7 +408,7 @@ _RECORDED = (
 
 
 def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
-    """Make the framing of an OpenAI family, which its own rules decide."""
+    """Return the framing of an OpenAI family, with its billing rules."""
     family = rules.family
     return Framing(
         per_message=family.per_message - 1,
@@ -445,13 +446,13 @@ def framing_for(model: str | Model) -> Framing:
     Parameters
     ----------
     model : str or Model
-        A model, or its name as :func:`budgetkit.model` takes it, e.g. ``"gpt-4o"``.
+        A model, or its name as in :func:`budgetkit.model`, such as ``"gpt-4o"``.
 
     Returns
     -------
     Framing
-        The bill of its provider, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
-        of the model's family; or, of a model that was given another framing, that one.
+        The framing that the model names, or one with the rules of :func:`budgetkit.count_request`: OpenAI's own, or the
+        estimate for the model's family.
 
     Examples
     --------
@@ -466,19 +467,19 @@ def framing_for(model: str | Model) -> Framing:
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
-    """Return the framing of a counter's model, for messages and tools.
+    """Return the framing for a counter's model.
 
     Parameters
     ----------
     count : str, Model or callable
-        A counter, or the name of one or of a model.
+        A counter, a model, or the name of either.
     framing : Framing, optional
-        Taken as it is where it is given.
+        If given, it is returned unchanged.
 
     Returns
     -------
     Framing
-        The framing of the counter's model; OpenAI's if the counter belongs to no known model.
+        The framing of the counter's model, or OpenAI's if the counter has no known model.
 
     Examples
     --------
@@ -502,7 +503,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 def _by_rules(model: Model, folders: str) -> Framing:
     """Return the framing for a model's rules.
 
-    They change with the vocabularies in the user's folders.
+    The rules depend on the vocabularies in the user's folders.
     """
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):

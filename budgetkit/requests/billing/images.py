@@ -1,4 +1,4 @@
-"""Token cost of an image by its size in pixels.
+"""Token costs of images by their size in pixels.
 
 The rules are in ``data/images.toml``.
 
@@ -9,8 +9,8 @@ The rules are in ``data/images.toml``.
     grid       floor(sqrt(T w / h)) * floor(sqrt(T h / w))    Gemini 3's, of at most T tokens
     crops      258 for an image of up to 384 pixels, else 258 a crop and for the whole: Gemini 2's
 
-Each row names its models, its source and its date. The one token that patches cost beyond the formula was derived from
-recorded calls of public projects (read 2026-11-21).
+Each row names its models, its source and its date. The additional token for patches was derived from recorded calls of
+public projects (read 2026-11-21).
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from budgetkit.requests.reading.formats import value_at
 def tile_tokens(
     width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170
 ) -> int:
-    """Price an image for OpenAI's models that see it in tiles (gpt-4o, gpt-4.1 and their like).
+    """Price an image for OpenAI's models that use tiles, such as gpt-4o and gpt-4.1.
 
     Parameters
     ----------
     width, height : int
-        In pixels.
+        Size of the image, in pixels.
     detail : str
-        ``"low"`` costs the base alone; anything else is looked at in full.
+        Level of detail; ``"low"`` costs the base alone.
     base, tile : int
-        In tokens: a whole image, and each tile of 512 pixels square.
+        Tokens for the whole image, and for each tile of 512 pixels square.
 
     Returns
     -------
@@ -68,18 +68,18 @@ def tile_tokens(
 def patch_tokens(
     width: int, height: int, cap: int | None = 1536, multiplier: float = 1, longest: int = 0
 ) -> int:
-    """Price an image for OpenAI's models that see it in patches of 32 pixels square.
+    """Price an image for OpenAI's models that use patches of 32 pixels square.
 
     Parameters
     ----------
     width, height : int
-        In pixels.
+        Size of the image, in pixels.
     cap : int or None
         Maximum number of patches; a larger image is scaled down to it. ``None`` disables scaling.
     multiplier : float
-        Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
+        Tokens per patch, such as 1.62 for gpt-4.1-mini.
     longest : int
-        Longest side, in pixels; a larger image is first shrunk to it. 0 never shrinks.
+        Longest side, in pixels; a larger image is scaled down to it first. 0 disables scaling.
 
     Returns
     -------
@@ -113,18 +113,18 @@ def patch_tokens(
 def square_tokens(
     width: int, height: int, side: int = 28, cap: int = 0, longest: int = 0, row: int = 0
 ) -> int:
-    """Price an image for Anthropic's models and others that see it in squares.
+    """Price an image for models that use squares, such as Anthropic's.
 
     Parameters
     ----------
     width, height : int
-        In pixels.
+        Size of the image, in pixels.
     side : int
-        Of the square that costs one token, in pixels.
+        Side of the square that costs one token, in pixels.
     cap : int
-        Most tokens; a larger image is shrunk until it has no more. 0 never shrinks.
+        Maximum tokens; a larger image is scaled down to it. 0 disables scaling.
     longest : int
-        Longest side, in pixels; a larger image is shrunk to it. 0 never shrinks.
+        Longest side, in pixels; a larger image is scaled down to it. 0 disables scaling.
     row : int
         Tokens at the end of each row.
 
@@ -155,7 +155,7 @@ _ASSUMED_SIDE = 1024
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
-    """Price an image, in tokens; an unknown model prices it like gpt-4o.
+    """Price an image, in tokens; for an unknown model as for gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
@@ -192,7 +192,7 @@ def _row_of(model: str) -> Raw:
 
 
 def least_priced(image: Image, model: str) -> int:
-    """Price an image at the least measured, if bills differ from the provider's page."""
+    """Price an image at the lowest measured bill, if it differs from the documentation."""
     size = sized(image)
     if size is None or "least" not in _row_of(model):
         return priced(image, model)
@@ -200,7 +200,7 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Price an image of a message, in tokens; one of unknown size is taken as a square."""
+    """Price an image of a message, in tokens; assume a square if its size is unknown."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 
@@ -216,7 +216,7 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
 
 
 def sized(image: Image) -> tuple[int, int] | None:
-    """Return an image's width and height, if the message or the image's bytes tell them."""
+    """Return an image's width and height, if known from the message or the bytes."""
     if image.width and image.height:
         return (image.width, image.height)
     return size_in(image.url)
@@ -257,7 +257,7 @@ def size_in(url: str) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a JPEG: walk from segment to segment until one states it."""
+    """Return the size of a JPEG from its segments."""
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1] if data[at] == 0xFF else None
@@ -275,7 +275,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a WebP picture, of any of its three kinds: lossy, lossless, extended."""
+    """Return the size of a lossy, lossless or extended WebP image."""
     kind = data[12:16]
     if len(data) < 30:
         return None
@@ -309,7 +309,7 @@ _PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 @dataclass(frozen=True)
 class MediaCost:
-    """The cost of one document, sound or film, with its range."""
+    """The cost of a document, an audio or a video, with its range."""
 
     kind: str  # as the message names the part
     charge: Charge
@@ -318,7 +318,7 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Price each document, sound and film of known length, if the model has a row for it."""
+    """Price documents, audio and video of known length, if the model has a row for it."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -340,10 +340,10 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return how many pages a PDF has; 0 if it does not say so in the open.
+    """Return the number of pages of a PDF, or 0 if it is not readable.
 
-    The count in its page tree takes precedence over the pages seen: pages of an earlier version stay in the file, and
-    others may be compressed.
+    The count in the page tree takes precedence over the visible page objects, because pages of earlier versions stay in
+    the file and others may be compressed.
     """
     trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
     counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]
@@ -353,9 +353,9 @@ def _pages(data: bytes) -> int:
 
 
 def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit of encoded media, and their length in it.
+    """Return the billing unit of encoded media and their length.
 
-    The length is 0 if the bytes do not tell it.
+    The length is 0 if unknown.
     """
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")

@@ -1,9 +1,9 @@
 """Bills of OpenAI's chat and Responses interfaces, rule by rule.
 
-The rules were derived from recorded calls of public projects (requests with the provider's usage; read 2026-11-21),
-beyond those for text, which are OpenAI's cookbook's. They hold for models since gpt-3.5-turbo-0125; older snapshots
-keep the form that :mod:`budgetkit.requests.billing.declarations` has. Each rule is a function below; first those that
-write tools as the TypeScript-like namespace that the model is shown, and an answer's schema.
+The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
+with the provider's usage; read 2026-11-21). They hold for models since gpt-3.5-turbo-0125; for older snapshots see
+:mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first ones write tools as the
+TypeScript-like namespace that the model gets, and the answer schema.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MORE_THAN_A_TYPE = frozenset(
 
 
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
-    r"""Write tools as the namespace that the model is shown; with `plain`, unions stand on one line.
+    r"""Write tools as the namespace that the model gets, optionally with unions on one line.
 
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
@@ -63,7 +63,7 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 
 def written_function(tool: Schema, plain: bool = False) -> str:
-    """Write one function: its description as comment lines, its type, a blank line."""
+    """Write one function: its description as comments, its type, a blank line."""
     function = unwrapped(tool)
     schema = inlined(parameters_of(tool))
     writer = _Writer(plain)
@@ -74,12 +74,12 @@ def written_function(tool: Schema, plain: bool = False) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Write the schema of one function's parameters as types."""
+    """Writer of a function's parameter schema as types."""
 
     plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write an object, on one line if no property has a comment, a default or an object inside."""
+        """Write an object, on one line if its properties are simple."""
         members = properties_of(schema)
         required = as_list(schema.get("required"))
         written = [
@@ -98,7 +98,7 @@ class _Writer:
         return "\n".join([*_comments(schema), line])
 
     def type(self, schema: Schema, depth: int) -> str:
-        """Write a type; a union stands on lines of its own."""
+        """Write a type, with a union on separate lines."""
         if depth > _DEEPEST:
             return "any"
         for joined in ("anyOf", "oneOf"):
@@ -117,9 +117,9 @@ class _Writer:
         return self.named(str(kind), schema, depth)
 
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
-        """Write each choice on a line with its description behind it.
+        """Write each choice of a union on a line with its description.
 
-        gpt-5 is shown all choices on one line, and so is every model where no choice has anything written beside it.
+        For gpt-5, or if no choice has a comment, all choices are on one line.
         """
         if self.plain or (
             is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
@@ -151,7 +151,7 @@ class _Writer:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Whether a schema is a union of types and nothing else."""
+    """Return True for a schema that is only a union of types."""
     return not {"title", "description", "default", "format"} & schema.keys()
 
 
@@ -165,15 +165,15 @@ def _comments(schema: Schema) -> Iterator[str]:
 
 
 def _lines(text: object) -> list[str]:
-    """Write a description as comment lines; blanks and empty lines around it are not shown."""
+    """Write a description, without surrounding blank lines, as comment lines."""
     shown = str(text).strip() if text else ""
     return [f"// {line.strip()}".rstrip() for line in shown.splitlines()]
 
 
 def _trailing(schema: Schema, is_choice: bool = False) -> str:
-    """Write format and default behind a property; a default text has no quotes where there are choices.
+    """Write format and default after a property.
 
-    A format is shown of a text, and of each choice of a union.
+    A format is written for a text and for each choice of a union. The default has no quotes if there are choices.
     """
     comments = []
     if "format" in schema and (is_choice or schema.get("type") == "string"):
@@ -198,7 +198,7 @@ _DEEPEST_SHOWN = 200
 
 
 def schema_block(schema: Schema) -> str:
-    r"""Write the block: a heading, the name, the description as a comment, the schema as compact ASCII JSON.
+    r"""Write the block of an answer schema as compact ASCII JSON.
 
     >>> shape = {"type": "object", "properties": {"default": {"type": "string", "default": ""}}, "required": []}
     >>> schema_block({"name": "Reply", "schema": shape})
@@ -212,7 +212,7 @@ def schema_block(schema: Schema) -> str:
 
 
 def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
-    """Leave out the keys that the model is not shown; names of properties always stay."""
+    """Remove the keys that the model does not get, except property names."""
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
@@ -269,7 +269,7 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def answer_charges(message: Message) -> list[Charge]:
-    """List the charges of an answer: its text and its calls.
+    """List the charges of an answer, its text and calls.
 
     One call costs 6 tokens, its name and its arguments; several cost 10 and their JSON.
     """
@@ -341,7 +341,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def _billed_texts(message: Message) -> list[str]:
-    """Return a message's text, whose parts are billed as one; nothing without text."""
+    """Return a message's joined text, as billed. Empty without text."""
     return ["".join(message.texts)] if message.texts else []
 
 
@@ -362,7 +362,7 @@ def _results_json(results: Sequence[Message], escaped: bool) -> str:
 
 
 def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List tools and answer schema, which follow the first system message as blocks of text."""
+    """List the blocks of tools and answer schema after the first system message."""
     if family.older_tools and request.tools:
         yield declaration_charge(
             request.tools, any(is_system(message) for message in request.messages)
@@ -408,7 +408,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Charge the tool choice; newer models are not shown the choice "none"."""
+    """Charge the tool choice; newer models do not get the choice "none"."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -416,7 +416,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def compact(value: Any) -> str:
-    """Write JSON without blanks, also JSON that is given as text; other text stays as it is."""
+    """Write a value or JSON text as JSON without blanks; keep other text."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         if read == value:
@@ -456,9 +456,9 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """List the charges of each message in a Responses request.
 
-    A message costs 4 tokens and its joined texts, an answer its family's extra, a result its text alone.
+    A message costs 4 tokens and its joined text, an answer also its family's extra, a result only its text.
 
-    A call bills its family's constant, its name twice, and its arguments as compact JSON.
+    A call costs its family's constant, its name twice, and its arguments as compact JSON.
     """
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)

@@ -1,4 +1,4 @@
-"""RequestCount: the bill for one request, its ledger, and its evidence."""
+"""RequestCount: the bill for one request, with its ledger and evidence."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ _HIGHEST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The results of recorded calls for one combination.
+    """Results of recorded calls for a combination of parts.
 
     Parameters
     ----------
     combination : str
-        Content of the calls.
+        Combination of parts in the calls.
     calls, projects : int
-        How many there are, and of how many projects.
+        Number of calls, and of their projects.
     exact : int
-        How many of the calls were counted exactly.
+        Number of calls counted exactly.
     low, high : float
-        Between which errors nine in ten bills lie, billed less counted, as shares of the count.
+        Range of the error of 9 of 10 bills (billed minus counted), as shares of the count.
     seen_in : int
-        The number of projects that the interval rests on.
+        Number of projects behind the interval.
     """
 
     combination: str
@@ -85,7 +85,7 @@ class Evidence:
 
     @property
     def earns_exact(self) -> bool:
-        """Whether a count of this combination may be called exact."""
+        """True if counts of this combination may be called exact."""
         return (
             self.calls >= CALLS and self.projects >= PROJECTS and self.exact >= SHARE * self.calls
         )
@@ -96,7 +96,7 @@ class Evidence:
 
 
 def combination(request: ProviderRequest, rules: str) -> str:
-    """Return a request's combination of parts, in the table's words.
+    """Return a request's combination of parts, as named in the table.
 
     >>> from budgetkit.requests import read_request
     >>> hello = {"messages": [{"role": "user", "content": "Hello"}], "tool_choice": "required"}
@@ -110,17 +110,17 @@ def combination(request: ProviderRequest, rules: str) -> str:
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return the evidence for a request's combination.
 
-    If few calls are recorded, the interval of a coarser combination is used.
+    If few calls are recorded, the interval comes from a coarser combination.
     """
     return find_evidence(coarser_names(request, rules), evidence_rows())
 
 
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
-    """Return the first name's evidence from a table.
+    """Return the evidence of the first of several combinations in a table.
 
-    The interval holds the range of the first name with enough calls, and that of each finer one times 1 + 2 / projects:
-    the next project differs from the few that were seen. If none has enough, or none is of these very rules, it is no
-    less than as much of 10 %. The last name serves only where the table has no other.
+    The interval covers the range of the first name with enough calls, and the ranges of finer names times 1 + 2 /
+    projects, because the next project differs from the few observed. If no name has enough calls, or none has exactly
+    these rules, it also covers 10 % times that factor. The last name is used only if the table has no other.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0
@@ -146,7 +146,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """Name a request's combination and the coarser ones above it, the finest first.
+    """List a request's combination and coarser ones, the finest first.
 
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
@@ -194,7 +194,7 @@ def _kind(request: ProviderRequest) -> str:
 
 
 def _part_names(request: ProviderRequest) -> Iterator[str]:
-    """Name a request's contents other than plain messages."""
+    """List a request's parts other than plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
         yield "tools with unions" if _UNION.search(schemas) else "tools"
@@ -238,18 +238,18 @@ _NO_LESS = 1  # token that an estimate's interval reaches to either side
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One billed row of the ledger.
+    """A row of the ledger.
 
     Parameters
     ----------
     kind : str
         ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
-        Its name: a message's role, a tool's name.
+        Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of the message it belongs to, the system text of the request first.
+        Index of its message, counting the system text of the request first.
     tokens : int
-        Its tokens; below 0 where things cost less together than each alone.
+        Its tokens; negative if parts cost less together than separately.
     """
 
     kind: str
@@ -260,31 +260,31 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class RequestCount:
-    """The count of a provider's bill for one request.
+    """The tokens that a provider bills for a request.
 
     Parameters
     ----------
     model : str
-        The model that is counted for.
+        The model to count for.
     shape : str
         ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
     counted_by : str
-        The rules and the counter, and where both come from; says when a model was assumed.
+        The rules and the counter with their sources, and a note if a model was assumed.
     exact : bool
-        Whether every rule is the provider's own, with its own encoding, and everything could be counted.
+        If true, all rules and the encoding are the provider's own, and everything was counted.
     interval : tuple of int or None
-        Between which numbers bills should lie, in tokens; `interval_words` says by how many projects. The upper end
-        is None where something cannot be counted at all.
+        Expected range of the bill, in tokens; `interval_words` gives its meaning. The upper end is None if something
+        cannot be counted.
     uncounted : tuple of str
-        Parts that cannot be counted: server state, built-in tools, reasoning before a call, media.
+        Parts that cannot be counted, such as server state, built-in tools, reasoning before a call, and media.
     ledger : tuple of LedgerRow
-        A row for everything that is billed.
+        One row per billed part.
     basis : {"exact", "reconstructed", "estimate"}
-        The basis of the number, as :func:`budgetkit.counters.basis_of` has it of a counter.
+        The basis of the number, as in :func:`budgetkit.counters.basis_of`.
     nearer : str
-        The one line that says how a count would come nearer; empty if nothing would.
+        A hint for a more accurate count. Empty if there is none.
     interval_words : str
-        The meaning of the interval: the range seen in so many public projects; empty if the count is exact.
+        The meaning of the interval, with its number of public projects. Empty if the count is exact.
 
     Examples
     --------
@@ -305,12 +305,12 @@ class RequestCount:
 
     @property
     def tokens(self) -> int:
-        """All rows of the ledger together."""
+        """Sum of the ledger's tokens."""
         return sum(row.tokens for row in self.ledger)
 
     @property
     def unknown(self) -> str:
-        """A notice about an unknown model, with similar names; empty for a known one."""
+        """A notice about an unknown model, with similar names. Empty for a known one."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -319,7 +319,7 @@ class RequestCount:
         Returns
         -------
         pandas.DataFrame
-            One row for everything that is billed: kind, part, message and tokens.
+            One row per billed part: kind, part, message and tokens.
         """
         import pandas as pd
 
@@ -368,29 +368,29 @@ def count_request(
 ) -> RequestCount:
     """Count the tokens that a provider bills for a request.
 
-    They cover messages, tools, answer schema (which Gemini does not bill), images and framing.
+    The count covers messages, tools, answer schema (not billed by Gemini), images and framing.
 
     Parameters
     ----------
     request : Mapping, str or bytes
-        The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
-        Bedrock Converse.
+        The request body, as a dictionary or JSON, in the format of OpenAI chat or Responses, Anthropic Messages, Gemini
+        or Bedrock Converse.
     model : str or Model, optional
-        The model that answers; default: the one that the request names. If neither names one, the shape's most
-        common is assumed, and ``counted_by`` says so.
+        The model that answers; default: the model in the request. Without either, the most common model of the format
+        is assumed, and ``counted_by`` says so.
     host : str, optional
-        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``; default: taken
-        from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
+        Host that forwards the request and bills differently from the maker: ``"vertex"``, ``"venice"``; default:
+        taken from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------
     RequestCount
-        The total, whether it is exact, an interval where it is not, what could not be counted, and the ledger.
+        The total, its exactness or interval, the uncounted parts, and the ledger.
 
     Raises
     ------
     ValueError
-        If the request is no JSON object, has none of the known shapes, or a message has no role.
+        If the request is not a JSON object or has an unknown format, or a message has no role.
 
     Examples
     --------
@@ -495,12 +495,12 @@ def count_request(
 def count_answer(answer: Raw | Message, model: str | Model) -> int:
     """Count the tokens that a provider bills for an answer.
 
-    Reasoning comes on top, and only the usage reports it.
+    Reasoning is billed in addition; only the provider's usage reports it.
 
     Parameters
     ----------
     answer : Mapping or Message
-        An assistant's message in OpenAI's chat format.
+        An assistant message in OpenAI's chat format.
     model : str or Model
         The model that answered.
 
@@ -527,7 +527,7 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 
 def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
-    """Name the rules of a request as the table of exactness has them."""
+    """Return the name of a request's rules in the table of exactness."""
     if isinstance(rules, OpenAIRules):
         if rules.is_routed:
             return f"{rules.family.name} by a router"
@@ -541,7 +541,7 @@ def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
 def _unknown_model(name: str) -> str:
     """Return a notice about an unknown model, with similar names.
 
-    It is empty for a known model.
+    Empty for a known model.
     """
     if estimate_for(name).pattern or found_by(name):
         return ""

@@ -1,1 +1,1 @@
-"""A request read: its shape, its messages, calls and tools, and the same written in a provider's form."""
+"""Reading of requests and messages in any format, and writing in a provider's format."""

@@ -1,7 +1,7 @@
-"""Format: one row of the table of formats; paths into a record, and the usage that a provider states.
+"""Formats: the table of formats, paths into records, and providers' usage.
 
-The table itself is data/formats.toml. A row describes a document, a message, or both; parts of a message are read
-alike in all formats, by :mod:`budgetkit.requests.reading.parts`.
+The table is data/formats.toml. A row describes a document, a message, or both. :mod:`budgetkit.requests.reading.parts`
+reads the parts of messages in all formats.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first of several paths that exists, or None.
+    """Return the value at the first existing path, or None.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -38,12 +38,14 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
 
 
 def without_empty(**fields: Any) -> Data:
-    """Leave out the fields that are empty."""
+    """Remove empty fields."""
     return {name: value for name, value in fields.items() if value}
 
 
 def holds(value: Any, condition: str) -> bool:
-    """Tell whether a value meets a condition: paths that exist, "path=choices" and "!path", joined by " & ".
+    """Return True if a value meets a condition.
+
+    A condition consists of paths that exist, "path=choices" and "!path", joined by " & ".
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
@@ -85,7 +87,7 @@ def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return the keys that a condition requires, to rule most conditions out at once."""
+    """Return the keys required by a condition, to rule out most conditions quickly."""
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -122,7 +124,7 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Read text that is a JSON object or list; return all else as it is."""
+    """Parse text that is a JSON object or list; return other values unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
@@ -132,7 +134,7 @@ def unpacked(value: Any) -> Any:
 
 
 def nested(attributes: Any) -> Any:
-    """Turn the flat attributes of a span, or its list of keys and values, into nested objects.
+    """Convert a span's attributes, flat or as a list of pairs, to nested objects.
 
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
@@ -166,7 +168,7 @@ def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _otlp_value(value: Any) -> Any:
-    """Read OTLP's way to write a value: {"stringValue": "x"}, {"intValue": "7"}, {"arrayValue": {"values": [...]}}."""
+    """Read a value in OTLP's format, such as {"stringValue": "x"}."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     (kind, inner), *_ = value.items()
@@ -181,7 +183,7 @@ def _otlp_value(value: Any) -> Any:
 
 
 def _numbered_to_lists(value: Any) -> Any:
-    """Turn objects whose keys are all numbers into lists."""
+    """Convert objects whose keys are all numbers to lists."""
     if not isinstance(value, dict):
         return value
     fields = {key: _numbered_to_lists(member) for key, member in value.items()}
@@ -192,7 +194,7 @@ def _numbered_to_lists(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One spelling of a conversation; see :mod:`budgetkit.requests.reading.formats` for paths and conditions."""
+    """A row of the table of formats: paths and conditions."""
 
     name: str
     label: str
@@ -224,13 +226,13 @@ class Format:
 
 
 def format_table(part: str) -> Any:
-    """Return one part of the table of formats: its rows, calls, results, thoughts, endings, roles, usage, streams."""
+    """Return one part of the table of formats."""
     return read_toml("formats.toml")[part]
 
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Read the rows, once."""
+    """Read the rows of the table and cache them."""
     return tuple(
         Format(**{name: _as_tuple(value) for name, value in row.items()})
         for row in format_table("format")
@@ -239,13 +241,13 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def role_names() -> Mapping[str, str]:
-    """Map each foreign name of a role to OpenAI's."""
+    """Return OpenAI's role for each other name of a role."""
     return {name: role for role, others in format_table("roles").items() for name in others}
 
 
 @lru_cache(maxsize=1024)
 def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
-    """List the rows that may describe a message with these keys."""
+    """List rows that may describe a message with these keys."""
     return tuple(row for row in formats() if row.of and _first_keys(row.of) <= keys)
 
 
@@ -274,7 +276,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row that gives the place of a format's messages.
+    """Return the row with the place of a format's messages.
 
     >>> format_named("gemini").messages
     'contents'
@@ -292,7 +294,7 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Name the format that a value misses by one field; empty if none."""
+    """Return the format that a value misses by one field. Empty if none."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]
@@ -317,10 +319,10 @@ _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_avai
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
-    """Read one usage record of any provider; None if it counts no input.
+    """Read a usage record of any provider, or return None without input tokens.
 
-    A tier, speed or region that the usage does not name is read from the record around it: the answer's own, otherwise
-    the one asked for.
+    A tier, speed or region missing from the usage is read from the surrounding record: that of the answer or, failing
+    that, the requested one.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
@@ -399,7 +401,7 @@ def usage_of(
 
 
 def seconds(stamp: Any) -> float:
-    """Return the seconds since 1970 of a time as a log writes it; NaN if it is none.
+    """Convert a logged time to seconds since 1970; NaN if invalid.
 
     >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
     True
@@ -456,13 +458,13 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 
 def _priced_apart(word: Any) -> str:
-    """Return a word that sets a price apart; "" for the usual ones."""
+    """Return a word that affects the price; "" for the usual ones."""
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 
 
 def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
-    """Give the whole numbers at some paths, or below them."""
+    """Yield the whole numbers at or below some paths."""
     for path in paths:
         values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
@@ -471,7 +473,7 @@ def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
 
 
 def _count(raw: Raw, paths: Iterable[str]) -> int | None:
-    """Return the first whole number that stands at one of several paths."""
+    """Return the first whole number at one of several paths."""
     for path in paths:
         value = value_at(raw, path)
         if isinstance(value, float) and value.is_integer():

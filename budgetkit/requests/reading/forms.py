@@ -1,4 +1,4 @@
-"""Forms: the provider formats of messages, and their conversion to the chat format.
+"""Provider formats of messages ("forms"), and their conversion to the chat format.
 
     form         a message                                               what only it has
     responses    {"type": "function_call", ...}                          items with a type and no role; input_text
@@ -6,17 +6,17 @@
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
-Anything else is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries its
-origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
+Anything else is OpenAI's chat format, or can be sent as such. A message read from another format keeps its origin, so
+that it is sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 
     {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
                 "places": [0], "part": 0, "parts": 2}}
 
-A record whose tool results become messages of their own is cut into one record for each; `places` are the places of its
-blocks in the whole. Where a record became several messages that cannot be cut apart, such as an answer with the results
-of the provider's own tools, the first has the record and the others only say that they are parts of it. A message that
-is cut inside is marked as rewritten.
+A record whose tool results become separate messages is split into one record for each; `places` are the positions of
+its blocks in the whole. If a record becomes several messages that cannot be split, such as an answer with results of
+the provider's own tools, the first message has the record and the others are only marked as parts of it. A shortened
+message is marked as rewritten.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
 
 
 def form_of(record: Any) -> Form | None:
-    """Return the provider's form of a message, or None for chat and unknown forms.
+    """Return the provider's format of a message, or None for chat and unknown formats.
 
     >>> form_of({"role": "model", "parts": [{"text": "Hello."}]}), form_of({"role": "user", "content": "Hello"})
     ('gemini', None)
@@ -106,7 +106,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record into one per tool result and one for the rest, with block places.
+    """Split a record into one per tool result and one for the rest.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -132,7 +132,7 @@ def blocks_field(form: str) -> str:
 
 
 def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Message]:
-    """Read records of one form into messages of the chat format, each with its origin.
+    """Convert records of one format to chat messages with their origins.
 
     >>> (message,) = read_form([{"role": "model", "parts": [{"text": "Hello."}]}], "gemini", Pairing())
     >>> message.text, message.raw["origin"]["records"]
@@ -171,14 +171,14 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Tell whether a record contained bytes, as boto3 accepts pictures and files."""
+    """Return True if a record contained bytes, as boto3 accepts them."""
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
 
 
 def is_bytes(value: Raw) -> bool:
-    """Tell whether a value represents bytes.
+    """Return True if a value represents bytes.
 
     >>> is_bytes({"type": "file", "base64": "QUJD"})
     True
@@ -189,7 +189,7 @@ def is_bytes(value: Raw) -> bool:
 def form_of_all(forms: Collection[str]) -> str:
     """Return the format for sending: the messages' own, or chat.
 
-    It is chat where they came in none or in several.
+    It is chat if they have none or several.
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
@@ -220,7 +220,7 @@ def origin_of(raw: Raw) -> Raw | None:
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:
-    """Return the providers' formats that messages came in.
+    """Return the provider formats of messages.
 
     >>> forms_of([{"role": "user", "content": "Hello"}])
     set()
@@ -229,6 +229,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Tell whether a message shares a record with the message before it."""
+    """Return True if a message shares a record with the previous one."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

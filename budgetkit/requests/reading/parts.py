@@ -1,8 +1,8 @@
-"""Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
+"""Parts of a message in any provider's format: text, thoughts, calls, results, images.
 
-A part is identified by its type or, if providers write none, by the field that is its kind. Tool calls and results are
-found by the table of formats, one row per spelling; text and pictures are found by their fields. A part with none of
-these keeps its kind, so that `Message.uncounted` can name it.
+A part is identified by its type or, without one, by the field of its kind. Tool calls and results are found with the
+table of formats, text and images by their fields. Any other part keeps its kind, so that `Message.uncounted` can list
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Sorted = tuple[Kind, Any]
 
 
 def sorted_part(part: Any) -> list[Sorted]:
-    """Split a part by kind: a tool's call, a tool's result, thoughts, or content in OpenAI's form.
+    """Convert a part by kind: tool call, tool result, thoughts, or content.
 
     >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
     {'name': 'weather', 'arguments': '{}'}
@@ -49,21 +49,21 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 
 def is_item(value: Raw) -> bool:
-    """Tell whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
+    """Return True for a part without a role, as in OpenAI Responses."""
     return "role" not in value and any(
         _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
 
 
 def content_of(parts: list[Data]) -> Any:
-    """Return a single plain text as a string, several parts as a list, and None for nothing."""
+    """Return a single text as a string, several parts as a list, or None."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
     return parts or None
 
 
 def joined_text(value: Any) -> str:
-    r"""Return all text in a value that is text, an object with text, or a list of either.
+    r"""Return all text in a text, an object with text, or a list of either.
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -121,20 +121,20 @@ def _result(part: Raw, mark: str) -> Data:
 
 
 def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
-    """Return a tool's result as a message, with its id and name if known."""
+    """Return a tool result as a message, with its id and name if known."""
     named = without_empty(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": _name(id), **named, "content": content_of(contents)}
 
 
 def _contents(parts: Any) -> list[Data]:
-    """List the content in a list of parts, in OpenAI's form."""
+    """List the content in a list of parts, in OpenAI's format."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
     ]
 
 
 def _is_content(output: Any) -> bool:
-    """Tell whether a tool's output is a list of content parts and not any other JSON."""
+    """Return True if a tool's output is a list of content parts."""
     kinds = format_table("marks")["result_part"]
     return isinstance(output, list) and all(
         isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
@@ -142,7 +142,7 @@ def _is_content(output: Any) -> bool:
 
 
 def _inner_parts(part: Raw) -> list[Data]:
-    """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
+    """List the content of a document, search result or citation, headings first."""
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
         inner = value_at(part, "source.data")
@@ -181,7 +181,7 @@ def _content_part(part: Raw) -> Data:
 
 
 def _image_part(part: Raw) -> Data:
-    """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
+    """Convert an image to OpenAI's chat format, with its bytes or address."""
     names = ("image_bytes", "image_url", "mime", "detail")
     encoded, address, mime, detail = (value_at(part, format_table("paths")[n]) for n in names)
     if isinstance(encoded, bytes):
@@ -199,22 +199,22 @@ def _image_part(part: Raw) -> Data:
 
 
 def objects_in(value: Any) -> list[Raw]:
-    """List the objects of a list; an empty list for anything else."""
+    """Return the objects in a list. Empty for any other value."""
     return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list as it is, and an empty one for anything else."""
+    """Return a list unchanged. Empty for any other value."""
     return value if isinstance(value, list | tuple) else ()
 
 
 def as_json(value: Any) -> str:
-    """Write any value as JSON, letters of all scripts as they are."""
+    """Write a value as JSON without escaping non-ASCII letters."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def as_text(value: Any) -> str:
-    """Write a value as in a prompt: text unchanged, None as empty, all else as JSON.
+    """Write a value as in a prompt: text unchanged, None as empty, others as JSON.
 
     >>> as_text({"place": "Oslo"}), as_text(None)
     ('{"place": "Oslo"}', '')
@@ -232,5 +232,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments and answers as in a prompt; no arguments are an empty object."""
+    """Write arguments and answers as in a prompt, without arguments as "{}"."""
     return "{}" if value is None else as_text(value)

@@ -1,4 +1,4 @@
-"""Records: messages as programs keep them, read into OpenAI's chat format."""
+"""Records: messages in programs' formats, converted to OpenAI's chat format."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LocatedMessage:
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line and the record itself; the line is None if none is known."""
+    """Return a record's line, or None if unknown, and the record itself."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
@@ -61,7 +61,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far: their tools by id, and the ids without a result."""
+    """The calls read so far: tools by id, and ids without a result."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -69,18 +69,18 @@ class Pairing:
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
-        """Keep only the newest waiting calls, to bound the memory in use."""
+        """Keep only the newest waiting calls, to bound the memory."""
         del self.waiting[:-_MOST_WAITING]
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
 
 def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Give ids to calls and results without one; return a note about orphans.
+    """Assign missing ids to calls and results; return a note about orphans.
 
-    An orphan is a result that answers no call.
+    An orphan is a result without a call.
 
-    A result that answers nothing here, because a server keeps the earlier messages, becomes a function's message; a
-    strict reader leaves it, to be refused. Messages read in several calls take the pairing of the calls before.
+    An orphan, whose call may be stored on a server, becomes a function message; in strict mode it is kept and rejected
+    later. When messages are read in several steps, pass the pairing of the earlier ones.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -108,7 +108,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
 
 
 def call_order(messages: Sequence[Any]) -> list[int]:
-    """Return the order of messages with each tool result behind its call.
+    """Return the order of messages that puts each tool result after its call.
 
     >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
     [1, 0]
@@ -130,7 +130,7 @@ def _calls_of(message: Data) -> list[Data]:
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id; a call without one gets its tool's name and a number."""
+    """Return a call's id, or its tool's name with a number."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if not call.get("id"):
         pairing.named[name] += 1
@@ -145,7 +145,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Tell whether a result answers a call; without an id it takes the oldest waiting call's."""
+    """Return True if a result has a call; assign a missing id from the oldest waiting call."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")
@@ -182,7 +182,7 @@ def read_records(
     model: Any = None,
     read: Records | None = None,
 ) -> Records:
-    """Read records in order and add them to those read before; records in OpenAI's own form stay as they are."""
+    """Read records in order and append them; keep OpenAI's own format unchanged."""
     read = Records() if read is None else read
     skipped = 0
     last = row
@@ -214,7 +214,7 @@ def read_records(
 
 
 def system_messages(body: Raw, row: Format) -> list[Data]:
-    """Make a system message of the instructions that stand beside a body's messages.
+    """Convert the instructions in a body to a system message.
 
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
     ['Be brief.']
@@ -229,14 +229,14 @@ def system_messages(body: Raw, row: Format) -> list[Data]:
 
 
 def is_record(value: Any) -> bool:
-    """Tell whether a value is a message, in any form."""
+    """Return True if a value is a message in any format."""
     return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
 
 
 def _spelling(raw: Any, last: Format | None) -> Format | None:
     """Find the row for a record's format, or None.
 
-    It is None for OpenAI's own format and for an unknown one.
+    None for OpenAI's own format and for unknown ones.
     """
     if not isinstance(raw, Mapping) or _is_plain(raw):
         return None
@@ -250,7 +250,7 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 
 
 def _is_plain(raw: Raw) -> bool:
-    """Tell quickly whether a message is in OpenAI's own form, as most are."""
+    """Return True if a message is clearly in OpenAI's own format, as most are."""
     content = raw.get("content")
     if raw.get("role") not in ROLES or any(
         raw.get(name) for name in format_table("marks")["foreign"]
@@ -269,7 +269,7 @@ def _is_plain(raw: Raw) -> bool:
 
 
 def _is_odd(raw: Raw) -> bool:
-    """Tell whether a message has something that OpenAI's form lacks."""
+    """Return True if a message has anything that OpenAI's format lacks."""
     role = raw.get("role")
     content = raw.get("content")
     calls = raw.get("tool_calls")
@@ -300,7 +300,7 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[Data]:
-    """Read one record by its row into messages; results of earlier calls come first."""
+    """Convert one record to messages by its row, results of earlier calls first."""
     if row.role == "=":
         return []
     if row.each:
@@ -320,7 +320,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _fields(raw: Raw, row: Format) -> list[Data]:
-    """Read a record with one message per field; neighbours of one role become one message."""
+    """Read a record with one message per field, merging adjacent ones of one role."""
     messages: list[Data] = []
     for role, path in row.said:
         if not isinstance(text := value_at(raw, path), str) or not text:
@@ -381,7 +381,7 @@ def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Find the calls in a text; give the start, the JSON and the end of each."""
+    """Yield the start, the JSON and the end of each call in a text."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())
@@ -459,7 +459,7 @@ def _call(id: str, name: str, arguments: Any) -> Data:
 
 
 def _role(raw: Raw, row: Format) -> Any:
-    """Return OpenAI's name of the role; an unknown role stays."""
+    """Return OpenAI's name for a role, or an unknown role unchanged."""
     if row.role.startswith("="):
         return row.role[1:]
     foreign_role = value_at(raw, row.role)
@@ -479,7 +479,7 @@ def _role(raw: Raw, row: Format) -> Any:
 
 
 def _content_parts(content: Any) -> list[Any]:
-    """List the parts of a content, whether it is a text, an object with parts, or a list."""
+    """List the parts of a content: a text, an object with parts, or a list."""
     if content is None:
         return []
     if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
@@ -490,7 +490,7 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Join a piece of an answer to the message before it; tell whether it was joined."""
+    """Append a piece of an answer to the previous message; return True if done."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
@@ -518,7 +518,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return the usage of a record, which belongs to the newest message of the assistant."""
+    """Return the usage of a record, for the newest assistant message."""
     if not isinstance(raw, Mapping):
         return None
     answers = (

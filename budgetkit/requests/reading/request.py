@@ -6,9 +6,9 @@
     Gemini               contents, systemInstruction, functionDeclarations
     Bedrock Converse     messages of blocks without a type, toolConfig
 
-The functions that read files (:mod:`budgetkit.requests.reading.records`) convert messages to OpenAI's chat format, so
-that a request is counted and loaded as the same messages. Content that nobody can count is named, never left out
-silently.
+Messages are converted to OpenAI's chat format by the functions that also read files
+(:mod:`budgetkit.requests.reading.records`), so that a request and a file give the same messages. Content that cannot be
+counted is listed, never silently omitted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 @dataclass(frozen=True)
 class ProviderRequest:
-    """A request in the form that all rules read."""
+    """A request in the common format of all billing rules."""
 
     shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
     model: str = ""  # as the request names it
@@ -150,7 +150,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Return a body's shape, such as "chat" or "gemini", by fields unique to it; None if unknown."""
+    """Return a body's format, such as "chat" or "gemini", or None if unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -184,7 +184,7 @@ def _shape(raw: Raw) -> str | None:
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
-    """Read the messages of a body, the system text first."""
+    """Return the messages of a body, the system text first."""
     row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_message_records(raw, shape), row)
@@ -197,7 +197,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _message_records(raw: Raw, shape: str) -> list[Any]:
-    """List a request's messages; a single one becomes a list."""
+    """List a request's messages, which may be a single one."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):
@@ -220,12 +220,12 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
 
 
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """Name thinking that is billed again but cannot be counted.
+    """Describe thinking that is billed again but cannot be counted.
 
-    Only the provider can read it.
+    Only the provider can decrypt it.
 
-    `records` are as the shape has them, `messages` the same in OpenAI's chat format. The model's rules decide what else
-    is sent with thinking, see :mod:`budgetkit.requests.billing.declarations`.
+    `records` are in the request's format, `messages` the same in OpenAI's chat format. For other thinking that is sent
+    again see :mod:`budgetkit.requests.billing.declarations`.
     """
     signs: list[str] = []
     thinks = False
@@ -260,9 +260,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 
 
 def request_settings(raw: Raw, shape: str) -> Data:
-    """Return a request's settings apart from its messages and tools.
+    """Return a request's settings other than messages and tools.
 
-    The table of requests gives their places.
+    Their paths are in the table of requests.
 
     >>> request_settings({"model": "gpt-5.4", "tool_choice": "required"}, "chat")["required"]
     True
@@ -290,17 +290,17 @@ def request_settings(raw: Raw, shape: str) -> Data:
 
 
 def as_object(value: object) -> Raw:
-    """Return a mapping as it is, and an empty one for anything else."""
+    """Return a mapping unchanged. Empty for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def text_or_empty(value: object) -> str:
-    """Return a text as it is, and an empty one for anything else."""
+    """Return a text unchanged. Empty for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def parsed(text: str) -> Any:
-    """Parse JSON; return text that is no JSON unchanged."""
+    """Parse JSON; return other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Toolset: the tools of a request, whatever form a program hands them over in, read as one list of functions.
+"""Toolset: the tools of a request in any format, read as one list of functions.
 
     OpenAI chat         {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}
     OpenAI Responses    {"type": "function", "name": ..., "description": ..., "parameters": {...}}
@@ -8,10 +8,9 @@
     Bedrock Converse    {"toolSpec": {"name": ..., "description": ..., "inputSchema": {"json": {...}}}}
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
-They come as a list, as a body that holds it under ``tools`` or ``toolConfig``, or as an MCP server's answer to
-``tools/list``, with or without the JSON-RPC envelope around it. All counts of tools read them here, so that a bill, a
-plan and a gate never disagree about how many there are. A tool that the provider runs itself, such as a web search, has
-no schema that could be counted: it is named.
+Tools are a list, a body with a list under ``tools`` or ``toolConfig``, or an MCP server's answer to ``tools/list`` with
+or without its JSON-RPC envelope. All counts use this reader, so that bills, plans and gates agree on the tools. A tool
+that the provider runs, such as a web search, has no schema to count, so only its name is listed.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ class Toolset:
     Parameters
     ----------
     listed : tuple of Mapping
-        All of them in order, as a request can carry them: Gemini's, Converse's and MCP's without their wrapping.
+        All tools in order, in a format for requests: Gemini's, Converse's and MCP's without their wrapping.
     functions : tuple of Mapping
-        Those among them whose schema the model is shown, which is what counts.
+        The tools whose schemas the model gets and that are counted.
     uncounted : tuple of str
         A name for each uncountable part.
     entries : tuple of Mapping
-        All of them as a request to their own provider has them: Gemini's and Converse's in their wrapping, an MCP
-        server's as OpenAI's functions.
+        All tools in their own provider's format: Gemini's and Converse's with their wrapping, an MCP server's as
+        OpenAI's functions.
 
     Examples
     --------
@@ -83,17 +82,17 @@ def read_tools(value: Any) -> Toolset:
     Parameters
     ----------
     value : sequence of Mapping, or Mapping
-        See the top of this module; None for no tools.
+        Tools in any format of this module; None for no tools.
 
     Returns
     -------
     Toolset
-        The functions, and the names of what cannot be counted.
+        The functions, and the names of uncountable tools.
 
     Raises
     ------
     ValueError
-        If this is no list of objects, or the answer of an MCP server is an error.
+        If the value is not a list of objects, or is an MCP server's error.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def without_envelopes(value: Any) -> Any:
 
 
 def _sdk_fields(value: Any) -> Any:
-    """Return a tool, or a server's answer, of an SDK as its fields; anything else as it is."""
+    """Convert an SDK's tool or server answer to its fields."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return value
@@ -165,12 +164,12 @@ def _sdk_fields(value: Any) -> Any:
 
 
 def _without_nulls(entry: Schema) -> Schema:
-    """Leave out an entry's null fields, which some clients write."""
+    """Remove an entry's null fields, which some clients write."""
     return {field: value for field, value in entry.items() if value is not None}
 
 
 def has_more_pages(value: Any) -> bool:
-    """Tell whether an MCP server answered with the first of several pages."""
+    """Return True if an MCP server's answer has further pages."""
     answer = value.get("result", value) if isinstance(value, Mapping) else None
     return (
         isinstance(answer, Mapping) and "tools" in answer and any(map(answer.get, _FURTHER_PAGES))
@@ -178,7 +177,7 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """List the tools of an opened envelope; a single one becomes a list."""
+    """List the tools inside an envelope, which may be a single one."""
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -211,7 +210,7 @@ def _flat(entry: Schema) -> Iterator[Schema]:
 
 
 def _gemini_tool(tool: Schema) -> Schema:
-    """Return a Gemini declaration with its schema under the name shared with OpenAI."""
+    """Return a Gemini declaration with its schema under "parameters"."""
     newer = next(
         (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
     )
@@ -223,7 +222,7 @@ def _gemini_tool(tool: Schema) -> Schema:
 
 
 def _with_schema_as(tool: Schema, field: str) -> Data:
-    """Return a tool's name and description, and its schema under the name that another form has for it."""
+    """Return a tool with its schema under another format's key."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
         schema = schema["json"]
@@ -234,7 +233,7 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
 
 def _builtin(tool: Schema) -> str:
-    """Name a tool that has no schema of its own to count; an empty text for a function."""
+    """Return the name of a tool without a schema. Empty for a function."""
     kind = tool.get("type")
     name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
@@ -248,7 +247,7 @@ def _builtin(tool: Schema) -> str:
 
 
 def unwrapped(tool: Schema) -> Schema:
-    """Unwrap ``{"type": "function", "function": {...}}``; newer requests come without the wrapping."""
+    """Remove the wrapping of ``{"type": "function", "function": {...}}``, if any."""
     function = tool.get("function")
     if isinstance(function, Mapping) and function:
         return function
@@ -256,23 +255,23 @@ def unwrapped(tool: Schema) -> Schema:
 
 
 def tool_name(tool: Schema) -> str:
-    """Return a function's name from any of the forms that it can have."""
+    """Return a function's name from any format."""
     function = unwrapped(tool)
     return str(function.get("name") or function.get("type") or "")
 
 
 def parameters_of(tool: Schema) -> Schema:
-    """Return the schema of a function's parameters, under any provider's name."""
+    """Return the schema of a function's parameters, under any provider's key."""
     function = unwrapped(tool)
     schemas = (function.get(name) for name in _PARAMETERS)
     return next((schema for schema in schemas if isinstance(schema, Mapping) and schema), {})
 
 
 def inlined(schema: Schema) -> Schema:
-    """Return a schema with its definitions in place of the references to them.
+    """Replace the references in a schema with their definitions.
 
-    A definition that holds itself is written once, and behind a hundred levels there is nothing. Once references have
-    come to 20,000 values, further ones stay as they are.
+    A recursive definition is inserted once, and values deeper than 100 levels are dropped. After 20,000 inserted
+    values, further references are kept.
 
     >>> word = {"properties": {"word": {"$ref": "#/$defs/Word"}}, "$defs": {"Word": {"type": "string"}}}
     >>> inlined(word)
@@ -310,7 +309,7 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List a schema's items and its choices that hold more than a type.
+    """List a schema's items, and its choices that are more than a type.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]
@@ -323,7 +322,7 @@ def inner_schemas(schema: Schema) -> list[Schema]:
 
 
 def choices_of(schema: Schema) -> list[str]:
-    """Return the values that a schema allows, as texts; none where it allows any."""
+    """Return the values allowed by a schema, as texts. Empty if it allows any."""
     return [*map(str, as_list(schema.get("enum")))]
 
 
@@ -344,7 +343,7 @@ _ADDRESSES = ("command", "url", "httpUrl", "serverUrl")
 def servers_in(configuration: Any) -> dict[str, Schema]:
     """Return the MCP servers of a client's configuration, by name.
 
-    Claude Code, Gemini CLI, Cursor and VS Code write JSON, Codex writes TOML.
+    Claude Code, Gemini CLI, Cursor and VS Code write JSON; Codex writes TOML.
 
     Examples
     --------

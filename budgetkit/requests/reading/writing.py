@@ -1,11 +1,10 @@
 """Writing: chat messages in a provider's format.
 
-Messages that came in that format go out unchanged.
+Messages that were read from that format are written unchanged.
 
-A message that carries its origin (:mod:`budgetkit.requests.reading.forms`) and was not cut inside is what came in,
-equal field by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was cut
-inside is what came in with another text. One that says nothing is left out where the provider would refuse it. Content
-that was never in that form, such as a summary, a passage or a question given as a text, is written in it.
+A message with its origin (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including thinking,
+signatures, cache marks and bytes. A shortened message is its original with another text. Empty messages are skipped if
+the provider rejects them. Other content, such as a summary, a passage or a text question, is converted to the format.
 
     form         system text                   alternation
     responses    among the items               none is asked for
@@ -38,18 +37,18 @@ _BESIDE = (
 
 @dataclass(frozen=True)
 class ProviderMessages:
-    """Hold messages in a provider's form.
+    """Messages in a provider's format.
 
     Attributes
     ----------
     form : str
-        "chat", "responses", "anthropic", "converse" or "gemini".
+        The format: "chat", "responses", "anthropic", "converse" or "gemini".
     messages : list of dict
-        In that form.
+        The messages in that format.
     ends : list of int
-        How many of the chat messages each of them, with those before it, holds.
+        Number of chat messages contained in each message and those before it.
     head : int
-        How many system messages at the beginning stand beside them.
+        Number of opening system messages that are passed separately.
     """
 
     form: str
@@ -58,14 +57,16 @@ class ProviderMessages:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Return the number of messages made only from the first `stable` chat messages."""
+        """Return the number of messages made from the first `stable` chat messages only."""
         return sum(end <= stable for end in self.ends)
 
 
 def write_messages(
     raws: Sequence[Raw], form: str, most_head: int | None = None
 ) -> ProviderMessages:
-    """Write chat messages in a provider's form; at most so many system messages stand beside them.
+    """Write chat messages in a provider's format.
+
+    At most `most_head` opening system messages are passed separately.
 
     >>> said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     >>> write_messages(said, "gemini").messages
@@ -106,7 +107,7 @@ def write_messages(
 
 
 def system_text(raws: Sequence[Raw], form: str) -> Any:
-    """Return system messages as a form has them beside the messages; None if there are none.
+    """Return the separate system text in a provider's format, or None.
 
     >>> system_text([{"role": "system", "content": "Be brief."}], "gemini")
     {'parts': [{'text': 'Be brief.'}]}
@@ -124,9 +125,9 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 
 
 def as_it_came(raw: Raw) -> Data:
-    """Return the single record behind a message, or the chat message itself.
+    """Return the original record of a message, or the chat message itself.
 
-    Of a record that was split, it is this message's part.
+    For a split record, it is this message's part.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -136,7 +137,7 @@ def as_it_came(raw: Raw) -> Data:
 
 
 def as_chat(raw: Raw) -> Data:
-    """Return a chat message without its origin and its native record.
+    """Return a chat message without its origin and native record.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
     >>> as_chat({"role": "user", "content": "Hello", "origin": origin})
@@ -149,11 +150,11 @@ def as_chat(raw: Raw) -> Data:
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages from here that are parts of one record, in order.
+    """List the messages from a position on that are parts of one record.
 
-    A record of Anthropic's with two results and a text became three messages. After the second has been dropped, the
-    first and the third are still parts of it, and go out as one record again; the next record has a first part of its
-    own:
+    For example, an Anthropic record with two results and a text became three messages. If the second was dropped, the
+    first and third are still parts of it and are written as one record again; the next record starts with a first part
+    of its own:
 
     >>> def part_of(record, part):
     ...     records = [{"role": "user", "content": [record]}]
@@ -176,7 +177,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 
 
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
-    """Write messages that are parts of one record, or one message, in a form."""
+    """Write the messages of one record, or a single message, in a format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
@@ -194,7 +195,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return a value with bytes where it had them before it was made fit to be saved."""
+    """Restore bytes in a value that was converted for saving."""
     if isinstance(value, list | tuple):
         return [_with_bytes(part) for part in value]
     if not isinstance(value, Mapping):
@@ -208,7 +209,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _join_pieces(group: Sequence[Raw], form: str) -> Data:
-    """Join the remaining pieces of a split record, with its blocks in order."""
+    """Join the remaining pieces of a split record, blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
     for raw in group:
@@ -223,9 +224,9 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Return a record with the message's text, and all else unchanged.
+    """Return a record with its text replaced by the message's.
 
-    The text may belong to a result in it.
+    The text may be that of a result in the record.
     """
     text = Message(raw).text
     if form == "responses":
@@ -257,7 +258,7 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
 
 
 def _result_with(block: Raw, text: str) -> Data:
-    """Return the block of a tool's result with another text."""
+    """Return the block of a tool result with its text replaced."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
         if isinstance(inner, Mapping):
@@ -270,7 +271,7 @@ def _result_with(block: Raw, text: str) -> Data:
 
 
 def _others(content: Any) -> list[Raw]:
-    """List the parts without text, such as pictures and files."""
+    """List the parts without text, such as images and files."""
     return [
         part
         for part in objects_in(content)
@@ -279,7 +280,7 @@ def _others(content: Any) -> list[Raw]:
 
 
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
-    """Return a text by itself, or in front of the parts that stand with it."""
+    """Return a text alone, or followed by the other parts."""
     return [text, *others] if others else text["text"]
 
 
@@ -306,7 +307,7 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
 
 
 def _parts_to_send(message: Message) -> list[Raw]:
-    """List the parts of a message; providers refuse an empty text, which often stands beside calls."""
+    """List the parts of a message without empty texts, which providers reject."""
     return [
         part
         for part in message.parts
@@ -315,7 +316,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
 
 
 def _items(message: Message) -> list[Data]:
-    """Write a message as items of OpenAI Responses; a call is an item of its own.
+    """Convert a message to items of OpenAI Responses, one per call.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     >>> for item in _items(Message({"role": "assistant", "content": "I look.", "tool_calls": [call]})):
@@ -353,7 +354,7 @@ def _item_part(part: Raw, kind: str) -> Data:
 
 
 def _block(part: Raw, form: str) -> Data:
-    """Convert a text or picture to a block of the format; keep others unchanged."""
+    """Convert a text or image to a block of the format; keep others unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
             return dict(part)
@@ -393,7 +394,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
-    """Write a tool's result, its pictures in it."""
+    """Write a tool result with its images."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
     if form == "gemini":
@@ -407,7 +408,10 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 
 
 def _joins(before: Raw, record: Raw, form: str) -> bool:
-    """Tell whether two neighbours have to be one message: of one role, and of a user with Gemini only results."""
+    """Return True if two adjacent messages must be merged.
+
+    They have one role; Gemini's user messages must also contain only tool results.
+    """
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False
     if form == "gemini" and before.get("role") != "model":

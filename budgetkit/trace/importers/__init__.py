@@ -1,9 +1,9 @@
-"""Conversations in the formats of providers and programs, read into OpenAI's chat format.
+"""Importers of conversations from the formats of providers and programs.
 
-Formats that are another spelling of role, text and calls are rows of one table
-(:mod:`budgetkit.requests.reading.formats`); what a session of a coding agent writes line by line has a module of its
-own. Each is recognised by its content, never by the name of the file, and nothing is lost silently: a message carries
-its source under ``native``, a conversation its other fields, and omissions are named under ``warnings``.
+Formats that differ only in the spelling of role, text and calls are rows of one table
+(:mod:`budgetkit.requests.reading.formats`); the line-by-line sessions of coding agents have modules of their own.
+Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its source under
+``native``, a conversation its other fields, and omissions are listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ COPIED = "Not counted: requests of the session that this one continues"
 
 
 def tool_call(id: Any, name: Any, arguments: Any) -> Data:
-    """Return a tool call in OpenAI's form."""
+    """Return a tool call in OpenAI's format."""
     function = {"name": str(name or ""), "arguments": as_text(arguments)}
     return {"id": str(id or ""), "type": "function", "function": function}
 
 
 def tool_result(id: Any, content: Any, **more: Any) -> Data:
-    """Return a tool's result as a message."""
+    """Return a tool result as a message."""
     return {
         "role": "tool",
         "tool_call_id": str(id or ""),
@@ -34,7 +34,7 @@ def tool_result(id: Any, content: Any, **more: Any) -> Data:
 
 
 def answer(content: Any, thoughts: list[str], calls: list[Data], **more: Any) -> Data:
-    """Return an answer as the assistant's message."""
+    """Return an answer as an assistant message."""
     thought = "\n".join(thoughts)
     return {"role": "assistant", "content": content} | without_empty(
         tool_calls=calls, reasoning_content=thought, **more
@@ -50,12 +50,12 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
-    """Return a warning for each number above 0, by its words."""
+    """Return the warnings whose numbers are above 0."""
     return [f"{words} ({number:,})." for words, number in numbers.items() if number]
 
 
 def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
-    """Return the warning that records of unknown kinds were left out, with the first five kinds."""
+    """Return a warning about omitted records, with the first five kinds."""
     examples = ", ".join(f"{kind:.40} ({number:,})" for kind, number in list(kinds.items())[:5])
     return [f"Left out: records of unknown kinds ({sum(kinds.values()):,}): {examples}."] * bool(
         kinds
@@ -68,7 +68,7 @@ def with_warnings(conversation: Raw, *notes: str) -> Data:
 
 
 def one_text(parts: list[Any]) -> Any:
-    """Return a single text as a text, several parts as a list, and None for nothing."""
+    """Return a single text as a string, several parts as a list, or None."""
     if len(parts) == 1 and parts[0].get("type") == "text":
         return parts[0]["text"]
     return parts or None

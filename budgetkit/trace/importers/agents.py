@@ -44,7 +44,7 @@ _NEAR = 20  # messages searched for the answer of a request
 
 
 def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
-    """Read a session of Codex.
+    """Read a Codex session.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
 
 
 def _growth(total: Any, before: Any) -> Data | None:
-    """Return the usage of the last request where only running totals are recorded.
+    """Return the usage of the last request from running totals.
 
     >>> _growth({"input_tokens": 2_100}, {"input_tokens": 1_000})
     {'input_tokens': 1100}
@@ -163,7 +163,7 @@ _ANSWERS = ("gemini", "model")
 
 
 def gemini_documents(session: Raw) -> list[Data]:
-    """Return a session with its messages as Gemini's API takes them.
+    """Return a Gemini CLI session with messages in the format of Gemini's API.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
 
 
 def _answer(record: Raw) -> list[Data]:
-    """Return an answer with its calls, then the results of the calls."""
+    """Return an answer with its calls, followed by their results."""
     thoughts = objects_in(record.get("thoughts"))
     calls = objects_in(record.get("toolCalls"))
     parts: list[Any] = []
@@ -242,14 +242,14 @@ def _answer(record: Raw) -> list[Data]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """List the parts of a content, which is a text, a part, or a list of both."""
+    """List the parts of a content: a text, a part, or a list of both."""
     contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in objects_in(parts) if part.get("text") != ""]
 
 
 def _about(record: Raw) -> Data:
-    """Return a message's fields apart from its parts, from its record."""
+    """Return the fields of a message other than its parts."""
     return without_empty(
         timestamp=record.get("timestamp"), model=record.get("model"), native=record
     )
@@ -267,7 +267,7 @@ _NOTE = "Read from Cline's window. For the prompts themselves, load api_conversa
 
 
 def cline_conversation(value: Raw) -> Data:
-    """Read the conversation in Cline's window; the first text is the task.
+    """Read a Cline conversation; its first text is the task.
 
     Examples
     --------
@@ -304,7 +304,7 @@ _SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retr
 
 
 def opencode_conversation(value: Raw) -> Data:
-    """Read an export.
+    """Read an OpenCode export.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def opencode_conversation(value: Raw) -> Data:
 
 
 def stored_session(source: str | PathLike[str]) -> Data | None:
-    """Return a session from OpenCode's database, or its files, as an export; None for any other source."""
+    """Return a session from OpenCode's database or files as an export, or None."""
     path = Path(source).expanduser()
     database = path.parent
     storage = database.parent.parent
@@ -388,7 +388,7 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
 
 
 def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
-    """Make of one record the message and the results of its calls."""
+    """Convert a record to its message and the results of its calls."""
     texts: list[Data] = []
     thoughts: list[str] = []
     calls: list[Data] = []

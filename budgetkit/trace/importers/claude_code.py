@@ -1,9 +1,9 @@
-"""Claude Code's sessions, and pi's, which are written alike: one record a line, each naming the record before it.
+"""Sessions of Claude Code and pi: one record per line, linked to its predecessor.
 
-Claude Code writes an answer in several lines, one for each block, with the results of its calls between them; they are
-one answer of one request, named by the ids of message and request. Messages of its sub-agents stand in side chains or
-in records of progress, and are conversations of their own. After a rewind the branch that was left stays in the file:
-its messages are in no later request, but its requests were paid for, so their usage stays in the list.
+Claude Code writes an answer on several lines, one per block, with the results of its calls in between; the ids of
+message and request identify the parts of one answer. Messages of sub-agents are in side chains or progress records, and
+become separate conversations. After a rewind, the abandoned branch stays in the file: its messages are in no later
+request, but its requests were billed, so their usage is kept.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from budgetkit.trace.jsonl import Numbered
 
 
 def on_branch(records: Sequence[Raw]) -> list[bool]:
-    """Tell for each record whether it is on the branch that counts.
+    """Return for each record whether it is on the current branch.
 
-    A record without an id, or whose parent is not in the file, follows the record before it.
+    A record without an id or with a missing parent follows the previous record.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
@@ -56,7 +56,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return the place of the previous record on the same branch; -1 for none."""
+    """Return the index of each record's predecessor; -1 for none."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
@@ -84,7 +84,7 @@ def _name(value: Any) -> str | None:
 
 
 def _ids(record: Raw, kind: str, field: str) -> list[str]:
-    """List the ids that the blocks of one kind in a message carry."""
+    """List the ids of the blocks of one kind in a message."""
     return [
         block[field]
         for block in objects_in(value_at(record, "message.content"))
@@ -97,10 +97,10 @@ _SIDE = "side chain"
 
 @dataclass
 class Entry:
-    """One message of a session, put together from the records that it was written over.
+    """A message of a session, joined from its records.
 
-    An answer over lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three, and its usage
-    is the largest of theirs, since the first lines are written before the answer is complete.
+    An answer on lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three, and its usage is
+    the largest, because the first lines are written before the answer is complete.
     """
 
     line: int
@@ -113,7 +113,7 @@ class Entry:
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Read the main conversation, then each sub-agent's, each with the line it starts on."""
+    """Yield the main and the sub-agents' conversations, each with its first line."""
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
@@ -145,7 +145,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
 
 
 def _once(lines: list[Numbered]) -> Iterator[Numbered]:
-    """Leave out records that are written again, as a branch copies them."""
+    """Remove repeated records, which branches copy."""
     known: dict[str, Raw] = {}
     for line, written in lines:
         record = _with_message(written)
@@ -157,7 +157,7 @@ def _once(lines: list[Numbered]) -> Iterator[Numbered]:
 
 
 def _with_message(record: Any) -> Any:
-    """Add a message to an attachment or to the output of a command."""
+    """Add a message to an attachment or a command output."""
     attachment = value_at(record, "attachment")
     if isinstance(attachment, Mapping):
         kind = str(attachment.get("type"))
@@ -180,7 +180,7 @@ def _with_message(record: Any) -> Any:
 
 
 def _speaker(record: Any) -> tuple[str | None, Any]:
-    """Return the sub-agent of a record, None for the main one, and the event."""
+    """Return a record's sub-agent, None for the main agent, and its event."""
     if not isinstance(record, Mapping):
         return None, record
     data: Any = record.get("data")
@@ -199,7 +199,7 @@ def _is_event(value: Any) -> bool:
 def _conversation(
     lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False
 ) -> Data:
-    """Read the records of one conversation into messages, usage and compactions."""
+    """Convert the records of one conversation to messages, usage and compactions."""
     read = Records()
     usage: list[Data] = []
     compactions: list[Data] = []
@@ -293,7 +293,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 def _answer_id(record: Raw) -> Hashable | None:
     """Return the ids that identify an answer across several records.
 
-    They are the message's id and the request's id.
+    These are the ids of the message and the request.
     """
     if value_at(record, "message.role") != "assistant":
         return None
@@ -303,7 +303,7 @@ def _answer_id(record: Raw) -> Hashable | None:
 
 
 def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
-    """Add the blocks of a further record to an answer."""
+    """Add the blocks of another record to an answer."""
     before = entry.message or {}
     if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
         before = {**before, "content": [*_blocks(before)]}
@@ -363,7 +363,7 @@ def _message_of(event: Raw) -> Data | None:
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
     """Return the usage and times of an answer's request, or None.
 
-    It is None if nothing was billed, as after an error or in a copy.
+    None if nothing was billed, as after an error or in a copy.
     """
     if _is_copied(entry.record):
         return None
@@ -378,10 +378,10 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
 
 
 def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
-    """Correct the usage of a streamed run by its result.
+    """Correct the usage of a streamed run with its result.
 
-    The result of one request replaces its usage; of several it says how long their answers were in all, and what is
-    lacking belongs to the last.
+    For a single request, the result replaces the usage. For several, it has the total length of their answers, and the
+    missing tokens are added to the last one.
     """
     rows = usage[first:]
     if not rows or result is None:
@@ -394,7 +394,7 @@ def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
 
 
 def _is_copied(record: Raw) -> bool:
-    """Tell whether a record was copied from another session, whose request it is."""
+    """Return True if a record was copied from another session."""
     return isinstance(record.get("forkedFrom"), Mapping)
 
 

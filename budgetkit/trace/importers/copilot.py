@@ -1,10 +1,10 @@
-"""GitHub Copilot: chats that VS Code saved or exported, and sessions of the Copilot CLI.
+"""GitHub Copilot: saved or exported VS Code chats, and sessions of the Copilot CLI.
 
 VS Code writes a chat as one document of ``requests``, or as a journal whose lines set, extend and delete parts of that
-document. A request holds what the user typed, what the window showed and, under ``result.metadata``, what went to the
-model and came back: rounds of calls, with their results. The rounds are read where there are any.
+document. A request contains the typed question, the displayed answer and, under ``result.metadata``, the rounds of
+calls and results exchanged with the model. The rounds are read if there are any.
 
-The CLI writes an event a line; an event has a type, and what it says under ``data``.
+The CLI writes one event per line, with a type and its content under ``data``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WHOLE, _SET, _EXTEND, _DELETE = range(4)
 
 
 def copilot_chats(document: Raw) -> list[Data]:
-    """Return a chat of VS Code as messages in OpenAI's form.
+    """Convert a VS Code chat to messages in OpenAI's format.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def copilot_chats(document: Raw) -> list[Data]:
 
 
 def _replayed(lines: Iterable[Any]) -> Data:
-    """Carry out a journal, line by line, and return the document that it leads to."""
+    """Apply a journal line by line and return the resulting document."""
     document: Any = {}
     for line in objects_in(list(lines)):
         kind = line.get("kind")
@@ -102,21 +102,21 @@ def _replayed(lines: Iterable[Any]) -> Data:
 
 
 def _child(parent: Any, step: Any) -> Any:
-    """Return the value under a key; None if there is none."""
+    """Return the value under a key, or None."""
     if not _has_place(parent, step):
         return None
     return parent.get(step) if isinstance(parent, dict) else parent[step]
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Tell whether a parent value can hold a child under this key."""
+    """Return True if a parent value can have a child under this key."""
     if isinstance(parent, list):
         return type(step) is int and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)
 
 
 def _question(request: Raw) -> Data:
-    """Return the user's question, with Copilot's additions if the file has them."""
+    """Return the user's question, with Copilot's additions if present."""
     message = request.get("message")
     rendered = objects_in(value_at(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
@@ -150,9 +150,9 @@ def _rounds(request: Raw) -> Iterator[Data]:
 
 
 def _shown(request: Raw) -> Iterator[Data]:
-    """Yield the answer as the window showed it, with its tool results.
+    """Yield the displayed answer with its tool results.
 
-    It is used where the file holds no more.
+    Used if the file has no rounds.
     """
     texts = []
     thoughts = []
@@ -264,7 +264,7 @@ def _name(value: Any) -> str | None:
 
 
 def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:
-    """Yield the texts of a tool's result, which may be a tree."""
+    """Yield the texts of a tool result, which may be a tree."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and room:

@@ -1,7 +1,7 @@
-"""Documents: a body, an export or a log in any format of the table, as conversations in OpenAI's chat format.
+"""Documents: conversion of request bodies, exports and logs by the table of formats.
 
-Fields that a format does not need stay beside the messages under their own names; a message made here carries its
-source under ``native``. Content that could not be converted is named under ``warnings``.
+Other fields keep their names next to the messages; a converted message keeps its source under ``native``. Content that
+could not be converted is listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
 
 def converted_lines(lines: list[Any], row: Format) -> list[Data]:
-    """Read the values of a file whose lines are the records of one document."""
+    """Read a file whose lines are the records of one document."""
     return _by_document({"lines": lines}, row)
 
 
 def _by_document(value: Raw, row: Format) -> list[Data]:
-    """Read a document after converting it to the form of its row."""
+    """Read a document after converting it to the format of its row."""
     conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:
@@ -149,14 +149,14 @@ def _as_document(value: Any) -> Any:
 
 
 def _one_prompt(messages: list[Any]) -> list[Any]:
-    """Return the only prompt of a list of prompts, as LangChain sends them; any other list as it is."""
+    """Unwrap a list with a single prompt, as sent by LangChain."""
     if len(messages) == 1 and isinstance(messages[0], list):
         return messages[0]
     return messages
 
 
 def _event(event: Any) -> Any:
-    """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
+    """Read the attributes of a span's event, parsing JSON text."""
     attributes = value_at(event, "attributes")
     if isinstance(attributes, list | Mapping):
         attributes = nested(attributes)
@@ -178,7 +178,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     """Read a list of messages without a row for its document, or return None.
 
-    It is None if all are in OpenAI's own format.
+    None if all are in OpenAI's own format.
     """
     if not isinstance(value.get("messages"), list):
         return None
@@ -194,7 +194,7 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
 
 
 def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None) -> list[Data]:
-    """Read a document by the places that its row states."""
+    """Read a document by the paths in its row."""
     notes: list[str] = []
     model = _at(value, row.model)
     system = system_messages(value, row)
@@ -241,7 +241,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
 def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
-    """Pair calls with results, put results behind their call, and add the warnings."""
+    """Pair calls with results, order them, and add the warnings."""
     # Results that stand before their call move behind it, and usage with its message.
     order = call_order([placed(message)[1] for message in conversation["messages"]])
     places = {before: after for after, before in enumerate(order)}
@@ -264,9 +264,9 @@ def _finished(
 
 
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
-    """Read the value at the place of a row's messages.
+    """Return the value at the path of a row's messages.
 
-    It is a list, a tree, a text, or a body in another format.
+    It may be a list, a tree, a text, or a body in another format.
     """
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
@@ -297,7 +297,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
 
 
 def _is_logged(inside: Any) -> bool:
-    """Tell whether parsed JSON is a logged conversation, not a user's text."""
+    """Return True if parsed JSON is a logged conversation, not a user's text."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])
@@ -323,7 +323,7 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
 
 
 def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
-    """Follow a tree of messages by id from the last one back to the first; return any other value as it is."""
+    """Return the branch of a tree of messages that ends at its last one."""
     objects = objects_in([*nodes.values()])
     is_tree = any("parent" in node or "parentId" in node for node in objects)
     if not is_tree or len(objects) < len(nodes):
@@ -340,7 +340,7 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
 
 
 def _speaks(node: Raw) -> bool:
-    """Tell whether a node of a tree holds a message that is not empty."""
+    """Return True if a node of a tree has a non-empty message."""
     content = _at(node, "message.content|content")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     if not isinstance(content, Mapping) or "parts" in content:
@@ -373,28 +373,28 @@ _LIST = "a list of messages; load_trace reads files and tables"
 
 
 def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
-    """Read messages, whichever library made them.
+    """Convert messages of any library to OpenAI's chat format.
 
     Parameters
     ----------
     values : iterable or Trace
-        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain; or a
-        conversation that was loaded, whose messages they are.
+        Dictionaries in any known format, :class:`budgetkit.trace.Message`, or objects of an SDK or LangChain; or a
+        loaded conversation.
     pairing : Pairing, optional
-        The calls that were read before these, where messages come one after the other; then a result whose call is not
-        known stays a result.
+        The calls read earlier, if messages are read in several steps; a result with an unknown call is then kept as a
+        result.
 
     Returns
     -------
     tuple of Message
-        In OpenAI's chat format. One value can be several messages, where an SDK keeps tool results in one.
+        The messages. One value may give several, if an SDK groups tool results.
 
     Raises
     ------
     TypeError
-        If a value is no message of any kind.
+        If a value is not a message of any known kind.
     ValueError
-        If a message has no role or a content that cannot be.
+        If a message has no role or an invalid content.
 
     Examples
     --------
@@ -417,7 +417,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
 
 
 def messages_in(value: Any) -> tuple[Message, ...] | None:
-    """Return the messages of a conversation that was loaded; None of anything else.
+    """Return the messages of a loaded conversation, or None.
 
     Examples
     --------
@@ -431,9 +431,9 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
 
 
 def as_plain(value: Any, depth: int = 0) -> Any:
-    """Convert any library's value to dictionaries, lists, texts and numbers.
+    """Convert any library's value to plain data.
 
-    Where that is impossible, it raises a TypeError.
+    Raises a TypeError if that is impossible.
 
     >>> as_plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}

@@ -24,7 +24,7 @@ _RESULTS = ("tool-return", "builtin-tool-return", "native-tool-return")
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
-    """Return messages of pydantic-ai as messages in OpenAI's form.
+    """Convert pydantic-ai messages to OpenAI's format.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def _content(content: Any) -> Any:
 
 
 def agents_traces_documents(value: Raw) -> list[Data]:
-    """Return a document for each run, with its messages as they were sent.
+    """Return a document for each run, with its messages as sent.
 
     Raises
     ------
     ValueError
-        If the trace names answers by their ids alone.
+        If the trace refers to answers only by their ids.
 
     Examples
     --------
@@ -182,9 +182,9 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 
 @dataclass
 class _Run:
-    """One run: its messages, and its last request and answer.
+    """A run: its messages, its last request and its last answer.
 
-    They are kept as the next request would repeat them.
+    Messages are stored as the next request repeats them.
     """
 
     trace: Any
@@ -194,7 +194,7 @@ class _Run:
 
 
 def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
-    """Return a span's request and answer, or None if it does not hold both."""
+    """Return a span's request and answer, or None if either is missing."""
     question = data.get("input")
     answer = data.get("output")
     system = []
@@ -217,7 +217,7 @@ _DEEPEST = 12
 
 
 def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
-    """Return the messages of an answer, and the usage that it reports."""
+    """Return the messages of an answer, and its reported usage."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
@@ -228,7 +228,7 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
 
 
 def _records(answer: Any) -> list[Any]:
-    """Return an answer of any provider's shape as records."""
+    """Return any provider's answer as records."""
     for _ in range(_DEEPEST):
         answer = _unless_text(answer)
         if isinstance(answer, str):
@@ -275,7 +275,7 @@ def _is_message(entry: Any) -> bool:
 
 
 def _with_role(answer: Any) -> Any:
-    """Give an answer without a speaker the assistant's role."""
+    """Add the assistant's role to an answer without a role."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     if isinstance(answer, Mapping) and answer.get("role") is None:
@@ -286,7 +286,7 @@ def _with_role(answer: Any) -> Any:
 
 
 def model_of(answer: Any, model: Any) -> Any:
-    """Return the model that an answer names, or the requested one."""
+    """Return the model named in an answer, or the requested one."""
     where = "model|modelVersion"
     named = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model

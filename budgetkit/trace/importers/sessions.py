@@ -1,11 +1,11 @@
-"""Recognise sessions of coding agents, a record a line: Claude Code's, pi's and Codex's.
+"""Sessions of Claude Code, pi and Codex, with one record per line.
 
-Each program adds kinds of records from version to version. So a reader here takes the records it knows: a record
-without a message is left out, a record of unknown kind is counted in a note, and a line that is not JSON, as two
-programs that write at once leave it, is left out and named. None of these refuses the file.
+These programs add kinds of records with every version, so the readers accept any file: records without a message are
+omitted, records of unknown kinds are counted in a note, and lines that are not JSON, as left by two programs that write
+at the same time, are omitted with a warning.
 
-A compaction takes earlier messages out of all later requests, except those it keeps, and puts a summary there. It stays
-where it stands: ``compactions`` lists the index of the summary and the index of the first message kept.
+A compaction replaces earlier messages in all later requests, except those it keeps, with a summary. The messages stay
+in place; ``compactions`` lists the index of the summary and that of the first message kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOOKED_AT = 200
 
 
 def matches(value: Any) -> bool:
-    """Tell whether a line is a record of a session: it names an event, and has no role itself.
+    """Return True for a session record, which has an event but no role.
 
     >>> matches({"type": "user", "uuid": "u1", "message": {"role": "user", "content": "Hello world"}})
     True
@@ -48,16 +48,16 @@ def matches(value: Any) -> bool:
 
 
 def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
-    """Take records until one decides whether this is a session.
+    """Read records until one shows whether this is a session.
 
-    The first ones may be of unknown kinds, but each names its kind, and has no role.
+    The first records may be of unknown kinds, but each has a kind and no role.
 
     Returns
     -------
     list of Numbered
-        The part that was read.
+        The records read so far.
     bool
-        Whether it is a session.
+        True if it is a session.
     """
     records = []
     for line, value in islice(numbered, LOOKED_AT):
