@@ -146,7 +146,7 @@ def test_turns_follow_the_remainder_and_mark_the_first_cut() -> None:
         (3, 9_000, 6_500, 6_500, 2_500, False, "history"),
     ]
     notes = [note["text"] for note in figures.turns.spec(OCTOPUS, GROWING)["layout"]["annotations"]]
-    assert notes == ["kept = limit 6,500", "asked 9,000", "first cut: turn 3"]
+    assert notes == ["kept and limit: 6,500", "demand: 9,000", "first cut: turn 3"]
 
 
 def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
@@ -174,6 +174,22 @@ def test_the_mark_of_the_first_cut_stays_inside_the_figure(turn: int, anchor: st
     demand.index.name = "turn"
     note = figures.turns.spec(OCTOPUS, demand)["layout"]["annotations"][-1]
     assert (note["text"], note["xanchor"]) == (f"first cut: turn {turn}", anchor)
+
+
+def test_an_axis_of_sizes_names_their_unit() -> None:
+    """In 0.3.0 most axes had numbers without a unit."""
+    plan = bk.allocate(OCTOPUS, LAST)
+    swept = bk.sweep(OCTOPUS, LAST, window=[9_000, 10_000])
+    for axis, spec in (
+        ("xaxis", figures.window.spec(plan)),
+        ("xaxis", figures.waterfall.spec(plan)),
+        ("xaxis", figures.sections.spec(plan)),
+        ("xaxis", figures.ledger.spec(BILLED)),
+        ("yaxis", figures.turns.spec(OCTOPUS, GROWING)),
+        ("yaxis", figures.counter_error.spec(OCTOPUS, GROWING, GROWING)),
+        ("yaxis", figures.sweep_line.spec(swept)),
+    ):
+        assert spec["layout"][axis]["title"]["text"] == "tokens"
 
 
 def test_names_at_the_ends_of_lines_stand_in_the_order_of_the_lines_and_off_them() -> None:
@@ -437,15 +453,21 @@ def test_few_turns_are_whole_numbers_on_the_axis() -> None:
 
 def test_the_subtitles_of_a_sweep_agree_with_its_table() -> None:
     line = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
-    cut = line.groupby("window")["cut"].sum()
+    history = line[line["section"] == "history"].set_index("window")["granted"]
+    gain = history[16_000] - history[4_000]
     answer = figures.sweep_line.spec(line)["layout"]["meta"]["answer"]
-    assert answer == (
-        f"{cut[4_000]:,} tokens are cut at window 4,000; {cut[16_000]:,} tokens are cut at window 16,000"
-    )
+    assert answer == f"From window 4,000 to 16,000: history +{gain:,}"
+    small = bk.sweep(OCTOPUS, {"system": 10}, window=[15_000, 16_000])
+    answer = figures.sweep_line.spec(small)["layout"]["meta"]["answer"]
+    assert answer == "From window 15,000 to 16,000: no change"
     both = bk.sweep(OCTOPUS, LAST, window=range(8_000, 16_001, 2_000), output=[0, 1_000, 2_000])
-    whole = (both.groupby(["window", "output"])["cut"].sum() == 0).sum()
+    cut = both.groupby(["window", "output"])["cut"].sum()
+    window, output = min(cut[cut == 0].index)
     answer = figures.sweep_map.spec(both)["layout"]["meta"]["answer"]
-    assert answer == f"Nothing is cut in {whole} of 15 combinations"
+    assert answer == f"In the green area; its smallest window is {window:,}, at output {output:,}"
+    narrow = bk.sweep(OCTOPUS, LAST, window=[8_000, 9_000], output=[2_000, 3_000])
+    answer = figures.sweep_map.spec(narrow)["layout"]["meta"]["answer"]
+    assert answer == "Something is cut in every combination"
 
 
 @pytest.mark.parametrize("answer", ["", "Too low at 8,192"])

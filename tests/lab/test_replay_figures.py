@@ -34,6 +34,7 @@ def test_a_figure_is_plain_data_and_asks_a_question(question: Question[...], spe
     assert json.loads(json.dumps(spec)) == spec
     assert question.title.endswith("?")
     assert spec["data"]
+    assert all(spec["layout"][axis]["title"]["text"] for axis in ("xaxis", "yaxis"))
 
 
 def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
@@ -41,9 +42,12 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
     assert table.groupby("request")["tokens"].sum().tolist() == OUTCOME.sent.tolist()
     cuts = figures.timeline.spec(OUTCOME)["data"][-1]
     assert cuts["x"] == [4, 5, 6, 7, 8]
-    assert cuts["text"][0] == "10 tokens left at request 4"
+    assert cuts["text"][0] == "request 4: 10 tokens dropped"
     answer = figures.timeline.spec(OUTCOME)["layout"]["meta"]["answer"]
-    assert answer == "Messages are dropped at 5 of 8 requests, first at 4"
+    largest = table["tokens"].max()
+    assert answer == (
+        f"Mostly history, up to {largest} tokens; messages are dropped at 5 of 8 requests, first at 4"
+    )
 
 
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:

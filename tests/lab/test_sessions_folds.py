@@ -78,7 +78,7 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
 def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationExplorer) -> None:
     (figure,) = parts(opened(explorer, "reads"), "reads", "figure")
     assert [trace["name"] for trace in figure["figure"]["spec"]["data"]] == [
-        *("prompt", "read, as recorded", "read, as predicted", "miss"),
+        *("prompt", "read, as predicted", "read, as recorded", "miss"),
     ]
     causes = [row["text"].split(". ")[1] for row in rows(explorer, "reads")]
     assert causes == ["Compaction", "Expired in a pause", "Expired in a pause"], "the largest first"

@@ -206,7 +206,7 @@ def _draw(table: pd.DataFrame) -> Spec:
             marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
             labels = {"name": kind, "customdata": group["point"].tolist()}
             drawn.append(points(group[first], group[second], marker=marker, **labels, **tips))
-    axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
+    axes = [{"title": f"{name}, a conversation", "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     return {
         "data": drawn,

@@ -66,12 +66,13 @@ def _draw(table: Columns) -> Spec:
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.11)
-    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, **counted(len(table["turn"]))}
+    x = {"title": "turn", "showgrid": False, **counted(len(table["turn"]))}
     y = {
         "range": [low - height * (0.14 if low < 0 else 0.08), high + height * 0.22],
         "tickformat": "~s",
         "nticks": 6,
         "zerolinewidth": 2,
+        "title": "tokens",
     }
     return {
         "data": lines,
@@ -144,12 +145,12 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     dots = {"color": ALARM, "dash": "dot", "width": 2}
     total = named_line(whole[by], whole["cut"], CUT, line=dots, mode="lines")
     x = {
-        "title": {"text": f"{plain(by)}, in tokens"},
+        "title": f"{by}, in tokens",
         "tickformat": "~s",
         "showgrid": False,
         "nticks": 8,
     }
-    y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
+    y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": _unit(table)}
     wide = table.pivot(index=by, columns="section", values="granted")[shown]
     wide = wide.assign(**{CUT: whole["cut"].to_numpy()})
     ends = {name: plain(name) for name in (*shown, CUT)}
@@ -203,25 +204,31 @@ def _draw_map(table: pd.DataFrame) -> Spec:
     edge = {"start": first, "end": first, "size": 1, "coloring": "none", "showlabels": False}
     iso = {**common, "type": "contour", "contours": edge, "showscale": False, "hoverinfo": "skip"}
     iso |= {"line": {"color": SLATE, "width": 2.5}, "name": "first cut"}
-    x = {"title": {"text": f"{plain(across)}, in tokens"}, "tickformat": "~s", "showgrid": False}
-    y = {"title": {"text": f"{plain(up)}, in tokens"}, "tickformat": "~s", "showgrid": False}
+    x = {"title": f"{across}, in tokens", "tickformat": "~s", "showgrid": False}
+    y = {"title": f"{up}, in tokens", "tickformat": "~s", "showgrid": False}
     return {"data": [heat, iso], "layout": layout(400, x, y)}
 
 
 def _say_line(table: pd.DataFrame) -> str:
     by = str(table.columns[0])
-    cut = table.groupby(by)["cut"].sum()
-    first, last = (f"{cut[at]:,.0f} tokens are cut at {by} {at:,}" for at in cut.index[[0, -1]])
-    return f"{first}; {last}"
+    granted = table.pivot_table("granted", by, "section", sort=False)
+    changes = (granted.iloc[-1] - granted.iloc[0]).round().astype(int)
+    texts = [f"{name} {signed(change, True)}" for name, change in changes.items() if change]
+    first, last = granted.index[[0, -1]]
+    return f"From {by} {first:,} to {last:,}: {', '.join(texts) or 'no change'}"
 
 
 def _say_map(table: pd.DataFrame) -> str:
-    is_whole = table["cut"] == 0
-    return f"Nothing is cut in {is_whole.sum():,} of {len(table):,} combinations"
+    across, up = map(str, table.columns[:2])
+    whole = table[table["cut"] == 0]
+    if whole.empty:
+        return "Something is cut in every combination"
+    row = whole.loc[whole[across].idxmin()]
+    return f"In the green area; its smallest {across} is {row[across]:,}, at {up} {row[up]:,}"
 
 
 #: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
-sweep_line = Question("What changes as one line moves?", _line_table, _draw_line, _say_line)
+sweep_line = Question("Which sections gain or lose tokens?", _line_table, _draw_line, _say_line)
 
 #: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
-sweep_map = Question("Where does the first cut begin?", _map_table, _draw_map, _say_map)
+sweep_map = Question("Where is nothing cut?", _map_table, _draw_map, _say_map)

@@ -224,14 +224,26 @@ class Question(Generic[P]):
 
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
-    """Return a layout that can be read in a light and in a dark notebook."""
-    axis = {
+    """Return a layout that can be read in a light and in a dark notebook.
+
+    The title of an axis is given as text, with its unit.
+
+    Examples
+    --------
+    >>> layout(300, {"title": "tokens"}, {})["xaxis"]["title"]
+    {'text': 'tokens', 'standoff': 4}
+    """
+    common = {
         "gridcolor": GRID,
         "zerolinecolor": GRID,
         "linecolor": GRID,
         "automargin": True,
         "fixedrange": True,
     }
+    axes = []
+    for axis in (x, y):
+        title = {"text": plain(axis.get("title", "")), "standoff": 4}
+        axes.append({**common, **axis, "title": title})
     return {
         "height": height,
         "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3},
@@ -242,8 +254,8 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
         "showlegend": False,
         "bargap": 0.3,
         "dragmode": False,
-        "xaxis": {**axis, **x},
-        "yaxis": {**axis, **y},
+        "xaxis": axes[0],
+        "yaxis": axes[1],
         **more,
     }
 

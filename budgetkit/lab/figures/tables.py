@@ -51,20 +51,23 @@ def _draw(table: pd.DataFrame) -> Spec:
     names = list(dict.fromkeys(table["name"]))
     unit = str(table["unit"].iloc[0])
     step = len(columns) + 1
+    digits = max(len(f"{value:.10g}".partition(".")[2]) for value in table["value"])
     data = []
     for place, column in enumerate(columns):
         values = table.loc[table["column"] == column, "value"].tolist()
         bar = lying(values, marker={"color": _COLOURS[place % len(_COLOURS)]}, name=plain(column))
         bar |= {"y": [step * i + place for i in range(len(values))], "width": 0.9}
-        data.append(with_texts(bar, [*map(_number, values)]))
+        texts = [f"{value:,.{digits}f}".replace("-", "\u2212") for value in values]
+        data.append(with_texts(bar, texts))
     low = min(0.0, *table["value"])
     high = max(0.0, *table["value"])
     reach = (high - low) or 1
     across = {
-        "range": [low - 0.15 * reach * (low < 0), high + 0.2 * reach],
-        "title": {"text": plain(unit)},
+        "range": [low - 0.2 * reach * (low < 0), high + 0.2 * reach],
+        "title": unit,
         "tickformat": tick_format(reach),
         "nticks": 6,
+        "showgrid": False,
     }
     ticks = [step * i + (len(columns) - 1) / 2 for i in range(len(names))]
     down = {
@@ -80,10 +83,6 @@ def _draw(table: pd.DataFrame) -> Spec:
     drawn["margin"]["l"] = 20  # names of wide letters
     meta = {"top": 4, "asks": table["asks"].iloc[0]}
     return {"data": data, "layout": {**drawn, "barmode": "overlay", "meta": meta}}
-
-
-def _number(value: float) -> str:
-    return f"{value:,.10g}".replace("-", "\u2212")
 
 
 #: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent", "29 % too high for English")``.
@@ -129,7 +128,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
         data.append({**marks, "hovertext": [*map(plain, group["setting"])], "hoverinfo": "text"})
     x, y = (
         {
-            "title": {"text": plain(name)},
+            "title": name,
             "tickformat": tick_format(table[name].max()),
             "rangemode": "tozero",
         }
@@ -141,7 +140,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
     names = []
     for row in table_rows(best.drop_duplicates([across, up])):
         least = min(row[up], least - gap)
-        corner = {"xanchor": "right", "yanchor": "top", "xshift": -10}
+        corner = {"xanchor": "right", "yanchor": "top", "xshift": -12, "yshift": -3}
         names.append(note(label(row["setting"], 40), row[across], least, **corner))
     more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.3}, "annotations": names}
     return {"data": data, "layout": layout(340, x, y, **more)}

@@ -91,7 +91,13 @@ def _draw(table: pd.DataFrame) -> Spec:
     bar |= {"hovertext": hover, "hoverinfo": "text"}
     low = min([0, *tokens])
     high = max([1, *tokens])
-    x = {"range": [low * 1.1, low + (high - low) * 1.75], "tickformat": "~s", "nticks": 6}
+    x = {
+        "range": [low * 1.1, low + (high - low) * 1.75],
+        "tickformat": "~s",
+        "nticks": 6,
+        "title": "tokens",
+        "showgrid": False,
+    }
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
@@ -106,7 +112,7 @@ ledger = Question("What is this request billed for?", _table, _draw)
 
 
 ALL = "all sections"
-_NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
+_NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit": "pinned limit"}
 
 
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
@@ -181,18 +187,18 @@ def _draw_turns(table: Columns) -> Spec:
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
     x = {
-        "title": {"text": "turn", "standoff": 4},
+        "title": "turn",
         "range": _range(turns),
         "showgrid": False,
         **counted(len(turns)),
     }
-    y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
+    y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "title": "tokens"}
     # Lines that end on one number share one name.
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(table[column][-1], []).append(column)
     texts = {
-        columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}"
+        columns[0]: f"{' and '.join(_NAMES[c] for c in columns)}: {signed(end)}"
         for end, columns in ends.items()
     }
     shapes, notes = _marks(table)
@@ -283,7 +289,13 @@ def _draw_conversations(table: Columns) -> Spec:
     ]
     bar = with_texts(bars(table["share"], customdata=sections, marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
-    x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+    x = {
+        "range": [0, 1.45],
+        "tickformat": ".0%",
+        "tickvals": [0, 0.25, 0.5, 0.75, 1],
+        "title": "share of the conversations",
+        "showgrid": False,
+    }
     ticks = [label(name) for name in ["anything", *sections[1:]]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}

@@ -71,6 +71,8 @@ def _draw(table: Columns) -> Spec:
         "tickformat": "~s",
         "nticks": 5,
         "showticklabels": most >= 5,
+        "title": "tokens",
+        "showgrid": False,
     }
     y = {"range": [len(names) - 0.6, -0.8], "visible": False}
     height = len(names) * ROW + 60
@@ -200,7 +202,7 @@ def _draw_window(table: Columns) -> Spec:
     total = sum(sizes)
     window = sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
-    x = {"range": [0, total], "tickformat": "~s"}
+    x = {"range": [0, total], "tickformat": "~s", "title": "tokens"}
     drawn = layout(170, x, {"visible": False, "range": [-0.6, 0.75]})
     if total > window:
         ends = {"x0": window, "x1": window, "y0": -0.5, "y1": 0.5}
@@ -274,6 +276,8 @@ def _draw_waterfall(table: Columns) -> Spec:
         "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],
         "tickformat": "~s",
         "nticks": 5,
+        "title": "tokens",
+        "showgrid": False,
     }
     ticks = [label(line) for line in lines]
     y = {

@@ -103,8 +103,8 @@ def _draw(table: pd.DataFrame) -> Spec:
         is_below = any(0 < other - at < close for other in limits.values())
         anchors = {"xanchor": "right", "yanchor": "top" if is_below else "bottom"}
         notes.append(note(text, 1, at, xref="paper", **anchors))
-    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
-    y = {"rangemode": "tozero", "tickformat": "~s"}
+    x = {"title": "turn", "showgrid": False, "nticks": 8}
+    y = {"rangemode": "tozero", "tickformat": "~s", "title": "tokens"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
 
 
@@ -141,13 +141,13 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     limit = int(once["limit"].iloc[0])
     cuts = once[once["dropped"] > 0]
     texts = [
-        f"{short(size)} tokens left at request {at}"
+        f"request {at}: {short(size)} tokens dropped"
         for size, at in cuts[["dropped", "request"]].values
     ]
     mark = {"symbol": "triangle-down", "color": ALARM, "size": 7}
     height = [limit * 1.17] * len(cuts)
     traces.append(
-        points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text")
+        points(cuts["request"], height, name="dropped", marker=mark, text=texts, hoverinfo="text")
     )
     place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
     more = {
@@ -155,7 +155,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
         "shapes": [across(limit, ALARM)],
     }
     top = max(limit, int(once["limit"].max())) * 1.23
-    y = {"range": [0, top], "tickformat": "~s"}
+    y = {"range": [0, top], "tickformat": "~s", "title": "tokens", "showgrid": False}
     return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
 
 
@@ -173,7 +173,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 def _requests(last: int, every_turn: bool) -> Data:
     """Return the axis of requests; it counts turns if each turn makes one request."""
-    title = {"text": "turn" if every_turn else "request", "standoff": 4}
+    title = "turn" if every_turn else "request"
     return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
 
@@ -188,7 +188,7 @@ def _caching_table(outcome: Replay) -> pd.DataFrame:
 def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
-    y = {"tickformat": "~s", "rangemode": "tozero"}
+    y = {"tickformat": "~s", "rangemode": "tozero", "title": "tokens"}
     return {
         "data": traces,
         "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND),
@@ -239,7 +239,7 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         form = ",.2~f"
     else:
         form = ".3~r"
-    y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
+    y = {"title": unit, "range": [0, top or 1.0], "tickformat": form}
     height = max(320, 16 * len(policies) + 100)  # so that each name has a line
     spec_layout = layout(height, _axis(table), y, hovermode="x unified", annotations=notes)
     spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
@@ -298,7 +298,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     ]
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
-    y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
+    y_axis = {"title": "message", "autorange": "reversed", **counted(len(table))}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
 
 
@@ -321,9 +321,11 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
 def _say_timeline(table: pd.DataFrame) -> str:
     once = table.drop_duplicates("request")
     cuts = once.loc[once["dropped"] > 0, "request"]
+    largest = table.loc[table["tokens"].idxmax()]
+    text = f"Mostly {largest['section']}, up to {largest['tokens']:,} tokens"
     if not len(cuts):
-        return f"Nothing is dropped in {len(once):,} requests"
-    return f"Messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
+        return f"{text}; nothing is dropped in {len(once):,} requests"
+    return f"{text}; messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
 
 
 def _say_caching(table: pd.DataFrame) -> str:

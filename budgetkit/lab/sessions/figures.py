@@ -9,12 +9,13 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import many
-from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
+from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE, translucent
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
     across,
     counted,
+    dollars,
     hover,
     layout,
     line,
@@ -131,7 +132,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
 
 def _request_axis(last: int) -> Spec:
     return {
-        "title": {"text": "request", "standoff": 4},
+        "title": "request",
         "range": [1, max(2, last)],
         "showgrid": False,
         **counted(last),
@@ -203,12 +204,14 @@ def _reads_table(session: Session) -> pd.DataFrame:
 
 def _draw_reads(table: pd.DataFrame) -> Spec:
     at = table["request"]
+    # The prediction is the wider line: where it is right, it is the border of the other.
     shades: list[tuple[str, str, Spec]] = [
-        ("prompt", "prompt", {"color": GREY, "width": 1.5}),
-        ("read", "read, as recorded", {"color": BLUE, "width": 2}),
-        ("foretold", "read, as predicted", {"color": ORANGE, "width": 2, "dash": "dot"}),
+        ("foretold", "read, as predicted", {"color": ORANGE, "width": 5}),
+        ("read", "read, as recorded", {"color": BLUE, "width": 1.5}),
     ]
-    traces = [named_line(at, table[column], name, line=style) for column, name, style in shades]
+    area = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
+    traces = [named_line(at, table["prompt"], "prompt", **area)]
+    traces += [named_line(at, table[column], name, line=style) for column, name, style in shades]
     missed = table[table["missed"] > 0]
     texts = [
         f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
@@ -218,7 +221,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     shown = {"text": texts, "hoverinfo": "text"}
     traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, **shown))
     x = _request_axis(int(at.max()))
-    y = {"tickformat": "~s", "rangemode": "tozero"}
+    y = {"tickformat": "~s", "rangemode": "tozero", "title": "tokens"}
     return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
 
 
@@ -226,7 +229,7 @@ def _say_reads(table: pd.DataFrame) -> str:
     missed = table.loc[table["missed"] > 0, "missed"]
     if not len(missed):
         return "No request missed the cache"
-    return f"{many(len(missed), 'request')} missed {missed.sum():,} tokens"
+    return f"At {many(len(missed), 'request')}, for {missed.sum():,} tokens in all"
 
 
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -270,7 +273,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     x_axis = _steps(
         "price of a cached token, as a share of the input price", map("{:g}".format, reads)
     )
-    y_axis = _steps("window", map(short, windows))
+    y_axis = _steps("window, in tokens", map(short, windows))
     more = {"annotations": notes, "shapes": [style | edge for edge in edges], **_LEGEND}
     return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
 
@@ -279,7 +282,7 @@ def _steps(title: str, names: Iterable[str]) -> Spec:
     """Return an axis with a name at each whole number."""
     texts = [*names]
     return {
-        "title": {"text": title},
+        "title": title,
         "showgrid": False,
         "zeroline": False,
         "range": [-0.6, len(texts) - 0.4],
@@ -310,12 +313,13 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     marks = points(places, middle.tolist(), marker={"size": 9, "color": colours}, **shown)
     billed = table.attrs["billed"]
     top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
-    x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, len(places) - 0.5]}
+    right = 1.2 * len(places) - 0.5  # beside the last point there is space for a name
+    x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, right]}
     is_size = isinstance(values["value"].iloc[0], int)
     setting = str(table.at[0, "setting"]).replace("_", " ")
-    x |= {"title": {"text": f"{setting}, in tokens" if is_size else setting}, "zeroline": False}
-    y = {"title": {"text": "US dollars"}, "range": [0, top]}
-    as_recorded = note("as recorded", len(places) - 0.5, billed, xanchor="right", yshift=9)
+    x |= {"title": f"{setting}, in tokens" if is_size else setting, "zeroline": False}
+    y = {"title": "US dollars", "range": [0, top]}
+    as_recorded = note("as recorded", right, billed, xanchor="right", yshift=9)
     more = {"shapes": [across(billed, ORANGE)], "annotations": [as_recorded]}
     joined = [line(places, middle.tolist(), line={"color": PALE})] if is_size else []
     return {"data": [*joined, marks], "layout": layout(300, x, y, **more)}
@@ -327,7 +331,7 @@ rules_compared = Question(
 )
 #: Draw what each request read from the cache beside the prediction, with the misses.
 cache_reads = Question(
-    "What was read from the cache, and what was predicted?", _reads_table, _draw_reads, _say_reads
+    "When did the cache miss?", _reads_table, _draw_reads, _say_reads
 )
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of the rules change?", _turning_table, _draw_turning)
@@ -336,5 +340,5 @@ settings_compared = Question(
     "What would another setting have cost?",
     lambda table: table,
     _draw_settings,
-    say=lambda table: sentences_of(table)[0],
+    say=lambda table: f"As recorded {dollars(table.attrs['billed'])}; {sentences_of(table)[0]}",
 )

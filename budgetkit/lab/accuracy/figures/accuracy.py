@@ -46,7 +46,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         for number, name in enumerate(counters)
     ]
     y = {
-        "title": {"text": "error, % of the exact count"},
+        "title": "error, % of the exact count",
         "ticksuffix": " %",
         "zerolinewidth": 2,
         "nticks": 8,
@@ -111,7 +111,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     risks = sorted({100 * risk for risk in table["risk"]})
     x_axis = {
         "type": "log",
-        "title": {"text": "accepted chance of an overflow"},
+        "title": "accepted chance of an overflow",
         "tickvals": risks,
         "ticktext": [f"{risk:g} %" for risk in risks],
         "tickangle": 0,
@@ -119,7 +119,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         "autorange": "reversed",
     }
     y_axis = {
-        "title": {"text": "safety buffer, of the window"},
+        "title": "safety buffer, of the window",
         "ticksuffix": " %",
         "rangemode": "tozero",
     }
@@ -155,9 +155,10 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
     bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
     x = {
-        "title": {"text": "characters that fill the window"},
+        "title": "characters that fill the window",
         "tickformat": "~s",
         "range": [0, 1.09 * max(table["characters_in_window"])],
+        "showgrid": False,
     }
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
 
@@ -255,11 +256,12 @@ def _draw(table: pd.DataFrame) -> Spec:
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
     x = {
-        "title": {"text": "tokens", "standoff": 4},
+        "title": "tokens",
         "tickformat": "~s",
         "nticks": 6,
         "zerolinewidth": 2,
         "range": [low - 0.42 * reach if low else 0, high + 0.28 * reach],
+        "showgrid": False,
     }
     y = {"autorange": "reversed", "showgrid": False}
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
@@ -296,7 +298,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     x_axis = {
         "type": "log",
         "range": reach,
-        "title": {"text": "MB a second, on this machine", "standoff": 4},
+        "title": "MB a second, on this machine",
         "tickformat": "~s",
         "dtick": 1,
         "showgrid": False,
@@ -304,7 +306,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     y_axis = {
         "range": [-0.08 * top, top],
         "ticksuffix": " %",
-        "title": {"text": "mean absolute error", "standoff": 4},
+        "title": "mean absolute error",
     }
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
     drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})

@@ -173,7 +173,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
         notes.append(note(off, 1, row[r["class"]], **place))
     y: Spec = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks}
     y |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
-    x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
+    x = {**_axis(error, end), "title": _SIDES}
     drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
     drawn["margin"]["r"] = 72
     return {"data": _points(table, error, places, symbol=marks), "layout": drawn}
@@ -182,11 +182,11 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
 def _draw_lengths(table: pd.DataFrame) -> Spec:
     error, end, marks = _clipped(table)
     marks = [mark.replace("right", "up") for mark in marks]
-    x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
+    x: Spec = {"type": "log", "title": "characters of a document"}
     reach = _decades(table["characters"])
     x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0}
     x |= {"range": reach, **_round_ticks(reach)}
-    y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
+    y = {**_axis(error, end), "title": "error", "nticks": 9}
     middles = _middles(
         table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error)
     )
@@ -236,8 +236,8 @@ def _draw_agreement(table: pd.DataFrame) -> Spec:
     same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
     grid = {"tickangle": 0, "minor": {"showgrid": False}}
     axis = {"type": "log", "range": reach, **grid, **_round_ticks(reach)}
-    x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
-    y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
+    x = {**axis, "title": "exact, tokens"}
+    y = {**axis, "title": "estimate, tokens"}
     estimate = table["estimate"].clip(lower=1).tolist()
     data = [same, *_points(table, table["exact"].tolist(), estimate)]
     exact = note("exact", reach[1], reach[1], xanchor="right", yanchor="top", yshift=-14)
@@ -359,7 +359,7 @@ def _draw_overrun(table: Columns) -> Spec:
     mark = {"type": "line", "x0": limit, "x1": limit, "y0": -0.6, "y1": 1.5, "line": line}
     notes = [note(f"budget: {limit:,}", limit, -0.6, yanchor="bottom")]
     reach = [0, 1.05 * max(*totals, limit)]
-    across = {"range": reach, "tickformat": "~s", "title": {"text": "tokens"}}
+    across = {"range": reach, "tickformat": "~s", "title": "tokens"}
     names = [f"counted<br>{totals[0]:,}", f"actual<br>{totals[1]:,}"]
     down = {"range": [1.6, -0.9], "tickvals": [0, 1], "ticktext": names}
     down |= {"showgrid": False, "zeroline": False}
