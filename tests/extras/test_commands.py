@@ -525,7 +525,9 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
     """Collect the commands that would start JupyterLab, with the script that runs the first notebook."""
     started: list[tuple[list[str], str]] = []
 
-    def start(command: list[str]) -> subprocess.CompletedProcess[bytes]:
+    def start(command: list[str], cwd: str = ".") -> subprocess.CompletedProcess[bytes]:
+        # Jupyter runs settings, and Python modules, of the folder that it is started in.
+        assert not {*Path(cwd).iterdir()} - {Path(cwd, "lab")}
         _, _, folder = command[-1].partition("extra_labextensions_path=")
         scripts = Path(folder).glob("*/static/start.js") if folder else []
         started.append((command, "".join(map(Path.read_text, scripts))))

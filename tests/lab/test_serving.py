@@ -72,6 +72,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     pytest.importorskip("voila")
     home = tmp_path_factory.mktemp("served")
     (home / "mine.jsonl").write_text(TALK)
+    (home / "voila.json").write_text(
+        '{"VoilaConfiguration": {"file_allowlist": [".*"], "file_denylist": []}}'
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -125,6 +128,11 @@ def test_the_page_with_the_token_goes_with_the_server(tmp_path: Path) -> None:
     )
     assert "/budgetkit-" in done.stdout, done.stderr
     assert not list(tmp_path.glob("budgetkit-*"))
+
+
+def test_settings_beside_a_conversation_are_not_taken(served: Served) -> None:
+    """On 0.3.0 a voila.json, or a voila.py that was run, in the folder where the app was started was taken."""
+    assert served.status("/voila/files/budgetkit.ipynb", Cookie=served.cookie()) == 403
 
 
 def test_without_the_token_nothing_is_served(served: Served) -> None:

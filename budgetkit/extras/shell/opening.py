@@ -207,4 +207,5 @@ def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
             text = script.read_text(encoding="utf-8").replace(_RUN_FIRST, path.name)
             script.write_text(text, encoding="utf-8")
             command.append(f"--LabApp.extra_labextensions_path={extension}")
-        return subprocess.run(command).returncode
+        # Not in the current folder, where Python and Jupyter would run modules and settings of a stranger.
+        return subprocess.run(command, cwd=folder).returncode

@@ -19,9 +19,11 @@ from budgetkit.files import extra
 from budgetkit.trace import load_traces, shipped_traces
 
 with extra("app", "the app as a page of its own"):
+    from jupyter_core.paths import jupyter_config_path
     from tornado.httputil import HTTPServerRequest, split_host_and_port
     from tornado.routing import Matcher, Rule
     from tornado.web import RequestHandler
+    from traitlets import default
     from voila.app import Voila
 
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -156,6 +158,11 @@ class Refused(RequestHandler):
 
 class GuardedVoila(Voila):  # type: ignore[misc]
     """Voilà behind the gate."""
+
+    @default("config_file_paths")
+    def _user_folders(self) -> list[str]:
+        """Leave out the current folder: a voila.py beside a stranger's conversation would be run."""
+        return jupyter_config_path()
 
     def init_handlers(self) -> list[Any]:
         """Put the gate before every handler of Voilà's."""
