@@ -54,7 +54,6 @@ _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _NONE = np.zeros(0, np.intp)
 _FEW = 8  # a text with a smaller part outside ASCII is looked up as ASCII, and the rest by itself
-_MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
 # Of an ASCII character: blank or mark, digit, capital, small; of a class: its script.
@@ -110,7 +109,7 @@ class Windows:
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
             return _NONE
-        at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
+        at = np.flatnonzero(same[RUN - 2 :] & same[RUN - 3 : -1])
         if self.units is None:
             pairs = self.pairs.view(np.uint16)
         else:
@@ -137,10 +136,10 @@ def windows(units: Bytes | Units, classes: Bytes) -> Windows:
     row_of_classes = row.astype(np.uint8)
     if not many:
         return Windows(row_of_classes.view(np.uint32), None, _ALL)
-    few = _places(not_ascii)
+    few = np.flatnonzero(not_ascii)
     row_of_classes[few] = classes.take(row.take(few))
     return Windows(
-        row_of_classes.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0)
+        row_of_classes.view(np.uint32), row, np.flatnonzero(not_ascii.view(np.uint32)[_FIRST:] > 0)
     )
 
 
@@ -154,21 +153,6 @@ def _folded(pairs: Keys) -> Keys:
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
-
-
-def _places(flags: npt.NDArray[np.bool_]) -> Places:
-    """Return the indices of true flags, testing eight at a time.
-
-    This is faster than np.flatnonzero if most are false.
-    """
-    if len(flags) < _MANY:
-        return np.flatnonzero(flags)
-    whole = len(flags) // 8 * 8
-    eights = np.flatnonzero(flags[:whole].view(np.uint64) != 0)
-    some = np.flatnonzero(flags[:whole].reshape(-1, 8).take(eights, axis=0).reshape(-1))
-    return np.concatenate(
-        [8 * eights.take(some >> 3) + (some & 7), whole + np.flatnonzero(flags[whole:])]
-    )
 
 
 #: A token, in the unit of the tables.
