@@ -155,9 +155,7 @@ class Message:
         if not isinstance(role, str) or not role:
             refusal = wrong_kind if role else wrong_type
             raise ValueError(refusal("role of a message", role, f"one of {', '.join(ROLES)}"))
-        self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
-
-    def _check_content(self, what: str) -> None:
+        what = f"{'an' if role[0] in 'aeio' else 'a'} {role} message"
         content = self.raw.get("content")
         calls = self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):

@@ -181,7 +181,7 @@ Entries = npt.NDArray[np.uint32]
 class Weights:
     """Weights of each window, in 128ths of a token."""
 
-    classes: npt.NDArray[np.uint8]
+    classes: Bytes
     pairs: Values
     shapes: Values
     hashed: Entries
@@ -212,7 +212,7 @@ class Weights:
             stored["run_units"],
         )
 
-    def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
+    def values(self, units: Bytes | Units) -> Values:
         """Look up the weight of each window."""
         stretch = windows(units, self.classes)
         entry_pairs, missing = look_up_entries(self.hashed, stretch.keys())
@@ -253,9 +253,7 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
     return np.where(stored == 0, _EMPTY, filled)
 
 
-def look_up_entries(
-    levels: Entries, keys: npt.NDArray[np.uint32]
-) -> tuple[Entries, npt.NDArray[np.bool_]]:
+def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look up keys in levels of one size, and flag missing ones.
 
     Each level has a row of keys; missing ones give `LEAST`. The highest bits of a key are the position, and the next
@@ -301,8 +299,7 @@ STRETCH: Final = 2**18
 
 _PIECE: Final = 2**12
 
-Row = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
-Places_estimate = npt.NDArray[np.intp]
+Row = Bytes | Units
 
 _GAPS = tuple(bytes(number) for number in range(2 * (BEFORE + WINDOW)))
 _ASCII_GAPS = tuple("\0" * number for number in range(BEFORE + WINDOW))
@@ -329,7 +326,7 @@ def stretches(text: str) -> Iterator[Row]:
         before = row[end - BEFORE :]
 
 
-def laid_out(texts: Sequence[str]) -> tuple[Row, Places_estimate, Places_estimate]:
+def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
     """Concatenate texts into one row, each after its own context.
 
     Examples
@@ -435,9 +432,7 @@ class EstimateCounter(CounterBase):
         return _between(load_weights(self.encoding).values(row), first, first + number)
 
 
-def _between(
-    values: npt.NDArray[np.integer], starts: Places_estimate, ends: Places_estimate
-) -> Sums:
+def _between(values: npt.NDArray[np.integer], starts: Places, ends: Places) -> Sums:
     """Return the sum of the values of each stretch."""
     sums = np.add.reduceat(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64

@@ -293,8 +293,18 @@ class _Tiling:
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
         """Return or count the tokens of a chunk without blanks."""
-        if len(chunk) > _LONG_CHUNK:
-            return self._long_chunk(chunk, left, right)
+        if len(chunk) > _LONG_CHUNK:  # in parts, split where a word ends before a digit or sign
+            cuts = [0]
+            while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
+                cuts.append(match.end())
+            cuts.append(len(chunk))
+            costs = []
+            for start, stop in pairwise(cuts):
+                beside_left = left if start == 0 else _OTHER
+                beside_right = right and stop == len(chunk)
+                costs.append(self._counted(chunk[start:stop], beside_left, beside_right))
+            tokens = sum(cost >> 2 for cost in costs)
+            return tokens << 2 | costs[0] & 2 | costs[-1] & 1
         key = (chunk, left, right)
         cost = self._parts.get(key)
         if cost is None:
@@ -303,21 +313,6 @@ class _Tiling:
                 self._parts.clear()
             self._parts[key] = cost
         return cost
-
-    def _long_chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Count a long chunk in parts, split where a word ends before a digit or sign."""
-        cuts = [0]
-        while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
-            cuts.append(match.end())
-        cuts.append(len(chunk))
-
-        costs = []
-        for start, stop in pairwise(cuts):
-            beside_left = left if start == 0 else _OTHER
-            beside_right = right and stop == len(chunk)
-            costs.append(self._counted(chunk[start:stop], beside_left, beside_right))
-        tokens = sum(cost >> 2 for cost in costs)
-        return tokens << 2 | costs[0] & 2 | costs[-1] & 1
 
     def _counted(self, chunk: str, left: int, right: bool) -> int:
         """Count a chunk without blanks.

@@ -463,7 +463,19 @@ def _summarise(
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
             return
         before = history.tokens
-        replaced, last_turn = _take_oldest(rounds, history, policy)
+        wanted = max(1, tokens_of(rounds.share, history.messages))
+        replaced: list[int] = []
+        last_turn = 0
+        while wanted > 0 and (unit := history.next_unit()) is not None:
+            is_summary = unit in history.summaries
+            if not is_summary and replaced and not history.may_leave(unit, policy.floor):
+                break
+            members = sorted(history.members[unit])
+            replaced += members
+            last_turn = max(last_turn, history.last_turn(members[-1]))
+            if not is_summary:
+                wanted -= len(members)
+            history.drop(unit, SUMMARISED)
         read = before - history.tokens
         counted = yield replaced[0], replaced
         wrote = tokens_of(rounds.size, read) if counted is None else counted
@@ -473,21 +485,3 @@ def _summarise(
             continue
         history.place_summary(replaced[0], wrote, last_turn)
         summaries.add(replaced[0], read, wrote, replaced)
-
-
-def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
-    """Remove the oldest messages and summaries that a round replaces."""
-    wanted = max(1, tokens_of(rounds.share, history.messages))
-    slots: list[int] = []
-    last_turn = 0
-    while wanted > 0 and (unit := history.next_unit()) is not None:
-        is_summary = unit in history.summaries
-        if not is_summary and slots and not history.may_leave(unit, policy.floor):
-            break
-        members = sorted(history.members[unit])
-        slots += members
-        last_turn = max(last_turn, history.last_turn(members[-1]))
-        if not is_summary:
-            wanted -= len(members)
-        history.drop(unit, SUMMARISED)
-    return slots, last_turn

@@ -272,7 +272,18 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
     """Yield the rows of a spreadsheet's first sheet, after checking its size."""
     import openpyxl  # type: ignore[import-untyped]
 
-    _check_excel_files(content, outflow)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
+            elements = 0
+            with archive.open(member) as stream:
+                while block := stream.read(_BLOCK):
+                    outflow.add(size=len(block))
+                    elements += block.count(mark)
+                    if elements > outflow.most_values:
+                        raise outflow.exceeded(
+                            f"{outflow.most_values:,} elements of {member.filename}"
+                        )
 
     # A cell far down and far to the right is a few bytes of the file, and a row of blanks for each row above it.
     book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -288,22 +299,6 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
     frame = pd.read_excel(io.BytesIO(content), dtype=str, na_filter=False)
     rows: list[Any] = frame.rename(columns=str).to_dict("records")
     yield from rows
-
-
-def _check_excel_files(content: bytes, outflow: Outflow) -> None:
-    """Check the unpacked bytes and elements of a spreadsheet's files."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for member in archive.infolist():
-            mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
-            elements = 0
-            with archive.open(member) as stream:
-                while block := stream.read(_BLOCK):
-                    outflow.add(size=len(block))
-                    elements += block.count(mark)
-                    if elements > outflow.most_values:
-                        raise outflow.exceeded(
-                            f"{outflow.most_values:,} elements of {member.filename}"
-                        )
 
 
 def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
