@@ -330,9 +330,7 @@ rules_compared = Question(
     "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
 )
 #: Draw what each request read from the cache beside the prediction, with the misses.
-cache_reads = Question(
-    "When did the cache miss?", _reads_table, _draw_reads, _say_reads
-)
+cache_reads = Question("When did the cache miss?", _reads_table, _draw_reads, _say_reads)
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of the rules change?", _turning_table, _draw_turning)
 #: Draw what each value of a setting would have cost, with the error of the replay: a table of :func:`bk.what_if`.
