@@ -2,11 +2,11 @@
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
-Where more of a line can only help, or only harm, the size is found by halving. Where sizes are shares, or a section
-is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
+If more of a line can only help, or only harm, the size is found by bisection. If sizes are shares, or a section is
+dropped whole, a larger window may cut more; then a grid of sizes is tried first, and the result says so.
 
-Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.reasons.settled_window`), so
-that "no window will do" is said only where it is so.
+Windows are searched up to the size beyond which grants no longer grow (:func:`budgetkit.plan.reasons.settled_window`),
+so that "no window will do" is always proved.
 """
 
 from __future__ import annotations
