@@ -1,8 +1,8 @@
 """Forecasts: conversations drawn from the sizes of past turns.
 
-    context(t) = start + pace x sum of t turn sizes sizes drawn anew for each path, from a resample of those seen (the
-    bootstrap, twice; B. Efron, 1979) pace lognormal around 1; variance of its logarithm: 8 v, or where that is more the
-    smaller of 25 v and 0.112;
+    context(t) = start + pace x sum of t turn sizes
+    sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
+    pace       lognormal around 1; variance of its logarithm: 8 v, or where that is more the smaller of 25 v and 0.112;
                never more than 0.36 + 1.2 / turns seen; of its root 0.7 is taken
     v          (squared coefficient of variation of the turns seen) / turns seen
 
