@@ -1,4 +1,4 @@
-"""Reading: messages as blocks of the view's reader, and a cut shown at the character where it falls."""
+"""The reader: messages as blocks, with cuts shown at their exact place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_BARS = 14  # of messages; the table has them all
 
 
 class BilledFold(Content):
-    """The ledger of the request that is shown."""
+    """Panel with the ledger of the shown request."""
 
     stage = "all that this turn asks for, before the budget cuts"
 

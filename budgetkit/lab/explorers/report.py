@@ -1,7 +1,7 @@
-"""Report: an explorer as one file of HTML, which needs no kernel and no network.
+"""Reports: an explorer as one self-contained HTML file.
 
-Everything that varies goes into the page as text, or as JSON that a script reads and sets as text. The page forbids
-itself, by its policy, any script but its own and any request at all. The same explorer gives the same bytes.
+Variable content is inserted as text, or as JSON that a script sets as text. The page's content security policy forbids
+all requests and all scripts but its own. The same explorer gives the same bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHOWN: set[str] = set()  # cells that have shown an explorer in this kernel
 
 
 class Still:
-    """The picture of one explorer, once that has been shown."""
+    """The static picture of a shown explorer."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -235,7 +235,7 @@ def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data
 
 
 def _json(content: Data) -> str:
-    """Return plain data as JSON that no text in it can end."""
+    """Return plain data as JSON that is safe inside a script element."""
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return (
         safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

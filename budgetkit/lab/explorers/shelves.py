@@ -1,7 +1,6 @@
 """Shelves: shipped and opened conversations and texts, by name.
 
-A file that was read stays as it was read: a file that is opened again under a name that other content has gets a
-number.
+A file that was read never changes: another file with the same name gets a number.
 
     shipped                     opened "mine.jsonl"          opened another "mine.jsonl"
     support-chat, coding-agent  ..., mine.jsonl              ..., mine.jsonl, mine.jsonl (2)
@@ -66,7 +65,7 @@ def vocabulary_name(counter: Counter) -> str:
 def advice(counter: Counter) -> str:
     """Return advice on a more accurate count; empty if there is none.
 
-    A blank stands before it.
+    It starts with a blank.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """Things of one kind by name; calling it with a name gives the thing."""
+    """Entries of one kind by name; call it with a name to get an entry."""
 
     #: What one thing is called where a name is not known.
     noun: ClassVar[str]
@@ -332,7 +331,7 @@ class Library:
     def add_counter(self, count: str | Model | Count | None) -> str | None:
         """Add a counter and return its name; a name or None is returned unchanged.
 
-        Two that differ may not share a name.
+        Different counters must have different names.
         """
         if count is None or isinstance(count, str):
             return count

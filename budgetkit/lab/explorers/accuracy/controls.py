@@ -136,7 +136,7 @@ def round_sizes(low: int, high: int) -> list[int]:
 
 
 def list_name(name: str) -> str:
-    """Return a name that a list has room for.
+    """Return a name short enough for a list.
 
     Examples
     --------

@@ -139,7 +139,7 @@ def choose_request(stage: ConversationStage, request: int) -> ConversationSettin
 
 
 def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
-    """Look another number of turns ahead."""
+    """Set the number of turns to forecast."""
     return replace(stage.settings, horizon=max(1, int(turns)))
 
 
