@@ -102,7 +102,7 @@ def count_files(
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process, on all cores.
     progress : bool
-        Whether to show a bar.
+        If true, show a progress bar.
     block : int
         Bytes counted at a time, at least 1; more if the text has no seam.
 
@@ -228,7 +228,7 @@ def compare_stream(
     client : dask.distributed.Client, optional
         The cluster that counts; default: this process, on two cores.
     progress : bool
-        Whether to show a bar.
+        If true, show a progress bar.
     characters : int
         Code points of a batch; a document stays whole.
 

@@ -98,7 +98,7 @@ class TuningRun:
 
     @property
     def runs(self) -> bool:
-        """Whether the search is still running."""
+        """True if the search is still running."""
         return self.thread is not None and self.found is None and not self.problem
 
 

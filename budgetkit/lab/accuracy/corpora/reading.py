@@ -214,7 +214,7 @@ def is_cjk(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    r"""Tell whether a text is a JSON object or list, or JSON lines of them.
+    r"""Return True if a text is a JSON object or list, or JSON lines of them.
 
     >>> is_json('{"a": 1}\n{"a": 2}\n'), is_json("[1] See the notes.")
     (True, False)
@@ -388,7 +388,7 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
 
 
 def _lists_texts(manifest: Path) -> bool:
-    """Tell whether a manifest lists texts and not conversations."""
+    """Return True if a manifest lists texts and not conversations."""
     if not manifest.is_file():
         return False
     with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:

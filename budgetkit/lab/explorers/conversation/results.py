@@ -119,7 +119,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """Whether cache expiry can be computed: pauses are known, or have no effect."""
+        """True if cache expiry can be computed: pauses are known, or have no effect."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
