@@ -73,7 +73,7 @@ class Bill:
         return round(self.constant + self.slope * counted)
 
     def interval(self, counted: int) -> tuple[int, int]:
-        """Return the interval that held 90 % of the readings.
+        """Return the interval that covers 90 % of the readings.
 
         Parameters
         ----------

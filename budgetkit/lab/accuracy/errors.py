@@ -67,17 +67,17 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     texts : Corpus, str, Path, DataFrame or iterable
         The texts to count, one by one, as an application does.
     *counters : str or callable
-        Names or counters; default: "chars/4" and "o200k_base". A provider's endpoint is one more:
-        `budgetkit.endpoints.provider_counter` sends every text to it.
+        Counters or their names; default: "chars/4" and "o200k_base". `budgetkit.endpoints.provider_counter` adds a
+        provider, which gets every text.
 
     Returns
     -------
     DataFrame
         One row per counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
         "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, against the reference; missing
-        without one, or where it counts 0), microseconds (float64, a text, measured here and now; an endpoint's kept
-        answers are quick), network (bool, whether texts are sent away), costs and use (str, what it costs and when to
-        use it).
+        without one, or where it counts 0), microseconds (float64, per text, measured in this call; an endpoint's cached
+        answers are fast), network (bool, True if texts are sent to a provider), costs and use (str, the cost and the
+        purpose).
 
     Raises
     ------

@@ -115,7 +115,7 @@ def _below(room: Ints, random: np.random.Generator) -> Ints:
 
 
 def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Cut windows into parts of at most so many documents, at least one window each."""
+    """Split windows into batches by number of documents, at least one window each."""
     piece = np.cumsum(documents) // _AT_ONCE
     yield from (chosen[piece == number] for number in np.unique(piece))
 

@@ -2,9 +2,9 @@
 
 Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". The kind
 of a text is read from its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the language
-from its script and, among languages with the same script, from its common short words. Neighbouring languages without
-documents are told apart too, so that Slovak is not taken for Czech. A language that is not recognised is none: then all
-languages of the class are in use.
+from its script and, among languages with the same script, from its common short words. Similar languages without
+documents are distinguished, too, so that Slovak is not taken for Czech. If the language is not recognised, all
+languages of the class are used.
 """
 
 from __future__ import annotations
@@ -133,13 +133,13 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     Parameters
     ----------
     texts : str, Path, Corpus, DataFrame or iterable
-        The texts at hand: the messages of a conversation, say; in any form that :func:`budgetkit.corpora.corpus_of`
-        takes, but that a string is one text.
+        The texts, such as the messages of a conversation, in any form that :func:`budgetkit.corpora.corpus_of` accepts;
+        a string is one text.
 
     Returns
     -------
     tuple of str
-        Classes ("code", "cjk", "prose") that make up a tenth of them or more, and the languages of what is prose, for
+        Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of the prose, for
         :func:`budgetkit.lab.accuracy.buffer_for`.
 
     Examples

@@ -222,21 +222,21 @@ def compare_stream(
     counters : Counter, callable or str, or a sequence of these
         Counters, functions or names, one or several; on a cluster, such as can be pickled.
     documents : iterable of Document or str
-        Documents or texts, asked for as they are needed, so that they may be more than fit into memory.
+        Documents or texts, read as needed, so that they may exceed the memory.
     exact : Counter or str
-        The counter that is right.
+        The reference counter.
     client : dask.distributed.Client, optional
-        The cluster that counts; default: this process, on two cores.
+        Client of a cluster; default: this process, on two cores.
     progress : bool
         If true, show a progress bar.
     characters : int
-        Code points of a batch; a document stays whole.
+        Size of a batch, in code points; documents are not split.
 
     Returns
     -------
     iterator of DataFrame
-        Rows as :func:`budgetkit.lab.accuracy.compare` gives them, in the documents' order; joined they are what it
-        gives of all documents, but for the order of the counters' rows.
+        One frame per batch, in the order of the documents. Joined, they equal the result of
+        :func:`budgetkit.lab.accuracy.compare` except for the order of rows.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A budget filled by a cheap count, with reserve and pool behind it.
+    """The limit of a section filled by a cheap count, with safety reserve and pool.
 
     All sizes are in tokens.
 
@@ -117,7 +117,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the room of the plan's remainder or, without one, of the shared pool."""
+    """Return the limits of the plan's remainder or, without one, of the shared pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)

@@ -501,7 +501,7 @@ def sensitivity(
     DataFrame
         One row per line and value: line, value, mean (of the objective over the conversations), change (relative to the
         current setting), conversations (their number) and spread (range of the line's changes, including 0). The line
-        with the largest spread comes first.
+        with the largest spread is first.
 
     Raises
     ------

@@ -123,7 +123,7 @@ class Explorer(Generic[S, F]):
         self._run_command("load", text=text)
 
     def set(self, **values: Any) -> None:
-        """Set controls by their keys, one after the other.
+        """Set controls by their keys, in order.
 
         Parameters
         ----------

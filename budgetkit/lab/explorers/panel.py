@@ -121,11 +121,11 @@ class Number:
 
     @property
     def text(self) -> str:
-        """The present number as the page shows it."""
+        """The current number as shown on the page."""
         return box_text(self.present)
 
     def read(self, value: Any) -> Any:
-        """Return the typed value, or the number given by code."""
+        """Return the typed value, or a number from code."""
         if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
             return None
         stays = "it stays empty" if self.present is None else f"{self.text} stays"

@@ -104,7 +104,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    A folder stands for all files in it.
+    A folder means all files in it.
     """
     if place.is_dir():
         return [*place.rglob("*")]
@@ -154,7 +154,7 @@ def arguments(
 
 @cache
 def _model(command: Callable[..., Any]) -> type[BaseModel]:
-    """Return the arguments that a command declares as a schema."""
+    """Return the declared arguments of a command as a schema."""
     hints = get_type_hints(command, include_extras=True)
     fields: Data = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)

@@ -46,7 +46,7 @@ class Still:
         self._timer: threading.Timer | None = None
 
     def show(self, drawn: str) -> None:
-        """Publish the picture for the first time, or again in another cell."""
+        """Publish the picture in the current cell."""
         from IPython.display import display
 
         self._name = f"budgetkit-{uuid4().hex}"
@@ -54,7 +54,7 @@ class Still:
         display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
     def change(self, *drawn: Any) -> None:
-        """Publish the picture again once nothing has changed for a moment."""
+        """Publish the picture again after a pause in the changes."""
         if not self._name:
             return
         if self._timer is not None:
@@ -178,7 +178,7 @@ _HERE = "<!-- data -->"  # where the data stands in the page; any text of it is 
 
 @dataclass(frozen=True, kw_only=True)
 class Lead:
-    """The beginning of a report: its title, sentences and figures by name."""
+    """The start of a report: its title, sentences and figures by name."""
 
     title: str
     sentences: Sequence[str]
@@ -250,7 +250,7 @@ def _around(
     receipt: Markup = NOTHING,
     lead: Lead | None = None,
 ) -> tuple[str, str]:
-    """Return the page before its data and behind them; the two together are whole."""
+    """Return the parts of the page before and after its data."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
     # The sentences on the opened file; none for a shipped one.
     facts = state.get("door", {}).get("facts")
@@ -303,7 +303,7 @@ def _around(
 
 
 def _begin(lead: Lead | None) -> list[Markup]:
-    """Return the beginning of a report as markup; nothing without a lead."""
+    """Return the start of a report as markup. Empty without a lead."""
     if lead is None:
         return []
     sentences = [element("p", sentence) for sentence in lead.sentences]
@@ -313,7 +313,7 @@ def _begin(lead: Lead | None) -> list[Markup]:
 
 
 def _status(status: Data) -> Markup:
-    """Return the sentences under the key figures; nothing if there are none."""
+    """Return the sentences under the key figures. Empty if there are none."""
     if not status["text"]:
         return NOTHING
     sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]
@@ -383,7 +383,7 @@ def replay_requests(outcome: Replay, request: int) -> Data:
 
 
 def _message(message: Message, longest: int) -> list[str]:
-    """Return a message's role and the beginning of its text."""
+    """Return a message's role and the start of its text."""
     text = words(message)
     more = ""
     if len(text) > longest:

@@ -133,14 +133,14 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
-        """Read a path, the name of something shipped, or the content of a file of that name."""
+        """Read a path, a shipped name, or the content of a file."""
 
     @abstractmethod
     def _called(self, path: str) -> str:
         """Return the listed name of a file."""
 
     def __call__(self, name: str) -> Entry:
-        """Return the entry of a name, read when it is first asked for."""
+        """Return an entry by name, reading it on first use."""
         if name not in self._entries:
             if name not in self.shipped:
                 raise LookupError(unknown_name(self.noun, name, self.names))
@@ -149,16 +149,16 @@ class Shelf(ABC, Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all entries: the shipped ones, then the opened ones."""
+        """Names of all entries, shipped ones first."""
         return tuple(dict.fromkeys([*self.shipped, *self._entries]))
 
     def join(self, other: Shelf[Entry]) -> None:
-        """Share all entries with another shelf, in both directions, from now on."""
+        """Share all entries with another shelf, in both directions."""
         other._entries.update(self._entries)
         self._entries = other._entries
 
     def add(self, name: str, entry: Entry) -> str:
-        """Add an entry and return its name: the first that is free."""
+        """Add an entry and return its name, with a number if the name is taken."""
         free_name = name
         number = 1
         while free_name in self.names and self(free_name) != entry:
@@ -317,9 +317,9 @@ class Library:
         self.once_large = self._drawn.once
 
     def join(self, other: Library) -> None:
-        """Share all entries and counts with another library from now on.
+        """Share all entries and counts with another library.
 
-        Each has everything that the other opens or counts.
+        Each library gets everything that the other opens or counts.
         """
         self.conversations.join(other.conversations)
         self.texts.join(other.texts)

@@ -68,7 +68,7 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """Groups moves into one undo step: quick moves of one control, and all moves of one drag."""
+    """A grouping of moves into undo steps: quick moves of one control, or a drag."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -76,7 +76,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the undo step of a move; empty if it stands alone."""
+        """Return the undo step of a move. Empty if it is not grouped."""
         if not name:
             return ""
         now = time.monotonic()
@@ -98,7 +98,7 @@ def _joined(*parts: str) -> str:
 
 @cache
 def plotly_script() -> bytes:
-    """Return plotly's JavaScript as it lies in the plotly package, compressed."""
+    """Return plotly's JavaScript from the plotly package, compressed."""
     with extra("lab", "a figure"):
         import plotly
 
@@ -136,8 +136,7 @@ def _mended(value: Any) -> Any:
 class View(anywidget.AnyWidget):
     """The widget with the controls and the results.
 
-    Its traits are the page's contents; user input there comes back as messages. `view_of` makes the view of one kind of
-    explorer.
+    Its traits are the content of the page, which sends user input as messages. `view_of` makes the view of an explorer.
     """
 
     _esm = _joined(
@@ -176,7 +175,7 @@ class View(anywidget.AnyWidget):
         return sendable(value)
 
     def send_plotly(self) -> None:
-        """Send plotly's JavaScript to the page that asked for it."""
+        """Send plotly's JavaScript to a page that requests it."""
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:

@@ -231,7 +231,7 @@ def _data(spec: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return a mark's position: on an axis, or at a share of the picture."""
+    """Return a mark's position, on an axis or as a share of the picture."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])

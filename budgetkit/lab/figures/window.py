@@ -1,6 +1,6 @@
 """Figures of the claims on the window, as a bar and as a waterfall.
 
-    remainder = window - reserves - what the others claim
+    remainder = window - reserves - claims of the others
 
 A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the others claim
 the tokens that they took, and the remainder is that section's limit.

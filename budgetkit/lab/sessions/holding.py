@@ -1,7 +1,7 @@
 """The cost of keeping tools, files, servers and sub-agents in prompts.
 
-    cost of a message = sum over the requests that held it: what stood before the read's end at the price of reading,
-                        the rest at what the request paid for all it did not read
+    cost of a message = sum over the requests with it: its tokens in the cached prefix at the price of cached tokens,
+                        the others at the request's price of uncached tokens
 
 A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting something
 would have saved this sum, if the agent had acted in the same way.

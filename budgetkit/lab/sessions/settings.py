@@ -1,6 +1,6 @@
 """Other settings for a recorded session: one replay per value, with its error.
 
-    error = the larger of two:  the session replayed as it was held, against its bill
+    error = the larger of two:  the replay of the unchanged session, against its bill
                                 its program's rule, acting where the program compacted, against its bill
 
 Ranges are widened by this error, and no difference within it is reported. If no compaction of the session shows a

@@ -165,7 +165,7 @@ class BudgetSettings:
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
-        """Return the first settings with the present conversation, locks and pinned budgets."""
+        """Return the initial settings with the current conversation, locks and pins."""
         return replace(
             start,
             trace=self.trace,

@@ -232,8 +232,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. If no model or budget is named, and the model's would never be
-        full, it is a smaller one where the policies differ; the line over the key figures says so.
+        A window in tokens that replaces the model's. Without a model or budget, if the model's window would never be
+        full, a smaller one in which the policies differ is used, with a note above the key figures.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional

@@ -65,7 +65,7 @@ class Replayed:
 
     @cached_property
     def outline(self) -> list[int]:
-        """The largest request of each stretch of the conversation, in tokens."""
+        """The largest request of each part of the conversation, in tokens."""
         stretches = np.array_split(self.outcome.sent, min(_STRETCHES, len(self.outcome.sent)))
         return [int(stretch.max()) for stretch in stretches]
 
