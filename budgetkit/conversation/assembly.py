@@ -166,7 +166,7 @@ def _raw(item: Item) -> Raw:
 
 
 def _sent_form(raw: Raw, context_role: str) -> Data:
-    """Return a message as it is sent."""
+    """Return a message in the form sent to the provider."""
     if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
         return {name: field for name, field in raw.items() if name != "contexts"}

@@ -3,7 +3,7 @@
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 
 Slope and mark are fitted to bills in public recordings (``data/calibrations.csv``) or to bills for your own texts
-(`budgetkit.accuracy.calibrate`). The result is a dated estimate, and its name says so wherever it is shown.
+(`budgetkit.accuracy.calibrate`). The result is a dated estimate, and its name always shows that.
 """
 
 from __future__ import annotations

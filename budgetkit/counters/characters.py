@@ -155,7 +155,7 @@ class CharacterCounter(CounterBase):
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
 
         Examples
         --------

@@ -1,6 +1,6 @@
 """Models: context windows, encodings, limits and end dates.
 
-The *kind* of a window says what it holds::
+The *kind* of a window defines its content::
 
     shared   prompt + answer <= window                        most models
     input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen

@@ -62,7 +62,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     Returns
     -------
     ProductWindow
-        In tokens.
+        The window and its parts, in tokens.
 
     Raises
     ------

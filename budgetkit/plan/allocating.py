@@ -171,7 +171,7 @@ class _TokensLeft:
 def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     """Return a section's share of the free tokens by weight.
 
-    The others, pairs of weight and demand, take no more than they demand.
+    The other sections, pairs of weight and demand, take at most their demand.
 
     Examples
     --------

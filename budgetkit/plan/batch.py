@@ -223,7 +223,7 @@ class Stacks(SectionArrays):
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
-        """Tell whether a section needs `fit`: not filled from the front, or cut inside."""
+        """Return True if a section needs `fit`: not filled from the front, or cut inside."""
         is_cut = self.has_cut or allocation.required
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 

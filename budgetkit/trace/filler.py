@@ -272,7 +272,7 @@ def _variants(word: str) -> Iterator[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Tell whether a text is a JSON object or list."""
+    """Return True if a text is a JSON object or list."""
     if text.lstrip()[:1] not in ("{", "["):
         return False
     try:

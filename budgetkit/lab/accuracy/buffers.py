@@ -1,12 +1,12 @@
-"""Buffers: the share of a window to hold back for a counter's errors, and the overflows without it.
+"""Buffers: the share of a window to reserve for a counter's errors, and overflows without it.
 
     ratio  = sum of exact / sum of estimates            of a window filled with documents
     safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
 
-A window of 8,192 tokens that chars/4 fills with English prose, say, holds 0.9 to 1.1 times as many, by what was seen
-of 40 sources. Of 20 windows of the next source at most one is to overflow: the ratio at that place is 1.1, and the
-share to hold back 1 - 1 / 1.1 = 9 %. Where no kind of text is given, the share is for windows of all
-kinds, and a warning says so; where one is, its own sources decide, which holds back about half as much.
+For example, in 40 sources, a window of 8,192 tokens filled with English prose by chars/4 contains 0.9 to 1.1 times as
+many. If at most one of 20 windows of the next source may overflow, the ratio is 1.1, and the share to reserve is 1 - 1
+/ 1.1 = 9 %. Without a kind of text, the share is for windows of all kinds, with a warning; for a given kind, its own
+sources determine the share, which is about half as large.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class FilledWindows:
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Return exact tokens for an estimated one in windows of a size, by resample."""
+        """Return exact tokens per estimated token in windows of a size, by resample."""
         if (mix, size) not in self._known:
             self._known[mix, size] = self.corpora[mix].ratios(size)
         return self._known[mix, size]
 
     @property
     def sources(self) -> int:
-        """The fewest sources of a known class; 0 if none is known."""
+        """Minimum number of sources of a known class; 0 if none is known."""
         return min(mix.sources for mix in self.corpora)
 
     @property
@@ -61,7 +61,7 @@ class FilledWindows:
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to hold back at a risk.
+        """Return the smallest share to reserve at a risk.
 
         Examples
         --------
@@ -80,7 +80,7 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share that the texts seen need, in the worst mix."""
+        """Return the share needed by the observed texts, in the worst mix."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
@@ -93,7 +93,7 @@ class FilledWindows:
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
-        """Read the buffer of a risk off these windows.
+        """Return the buffer of these windows at a risk.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class FilledWindows:
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
     def _doubt(self, risk: float) -> str:
-        """Warn of too few documents for a tail or a sum."""
+        """Return a warning about too few documents."""
         documents = len(self.errors)
         what = "documents"
         in_window = max(1, round(self.window / max(self.errors["estimate"].mean(), 1)))
@@ -154,7 +154,7 @@ class FilledWindows:
         )
 
     def _found(self, mix: int, risk: float) -> float:
-        """Fill less and less, until the window holds it."""
+        """Reduce the filled part until the window holds it."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -217,28 +217,28 @@ WORST = "windows of a single kind of text may overflow more often"
 
 @dataclass(frozen=True)
 class Buffer:
-    """A safety buffer that a risk asks for.
+    """A safety buffer for an accepted risk.
 
     Parameters
     ----------
     share : float
-        Smallest share of the window to hold back.
+        Smallest share of the window to reserve.
     low, high : float
         Its 95 % interval, from resampling kinds, their sources and their documents.
     risk : float
-        Chance of an overflow that was accepted.
+        Accepted probability of an overflow.
     window : int
-        In tokens.
+        Size of the window, in tokens.
     documents : int
-        On how many it rests.
+        Number of documents used.
     counter : str
-        The counter it is for.
+        Name of the counter.
     warning : str
-        Why it cannot be relied on; empty if it can.
+        Reason why it is unreliable. Empty if it is reliable.
     kinds : tuple of str
-        Classes and languages that it is for; it guarantees nothing for others.
+        Classes and languages covered by the buffer.
     needed : float
-        Share that the texts that were seen need: of these kinds, in the one that asks for most.
+        Share needed by the observed texts of these kinds, in the worst kind.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class Buffer:
     needed: float = float("nan")
 
     def lacks(self, kinds: Iterable[str]) -> str:
-        """Name the kinds of a conversation that the buffer was not learned on.
+        """Describe the kinds of a conversation that the buffer does not cover.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class Buffer:
         Returns
         -------
         str
-            A sentence; empty if all are known.
+            A sentence. Empty if all kinds are covered.
 
         Examples
         --------
@@ -298,41 +298,39 @@ def buffer_for(
     seed: int = 0,
     kinds: Iterable[str] = (),
 ) -> Buffer:
-    """Find the smallest safety share for an accepted chance of overflow.
+    """Find the smallest safety share for an accepted risk of overflow.
 
-    The windows are filled from resampled sources, so that the promise covers unseen texts of the kinds that the errors
-    have.
+    The windows are filled from resampled sources, so the promise covers unseen texts of the same kinds.
 
     Parameters
     ----------
     errors : DataFrame
         Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter.
     window : int
-        In tokens.
+        Size of the window, in tokens.
     risk : float
-        Accepted chance of an overflow, between 0 and 1.
+        Accepted probability of an overflow, between 0 and 1.
     window_mix : str, optional
-        The texts that fill a window. By default texts of one kind, as a conversation or project has them: of one
-        class or of one language, whichever asks for more. A column, such as "source": one value of it. "mixed":
-        documents of all kinds, whose errors cancel most.
+        The texts that fill a window. Default: texts of one class or one language, whichever needs more, as in one
+        conversation or project. A column name, such as "source": texts with one value of it. "mixed": documents of all
+        kinds, whose errors cancel most.
     seed : int
-        Of the random windows.
+        Seed of the random windows.
     kinds : iterable of str
-        Classes or languages of your texts, by any usual name, or the result of
-        :func:`budgetkit.lab.accuracy.kinds_of`. If there are documents of each kind, and enough sources for the risk,
-        the buffer is for the next source of these kinds, which holds back less; otherwise it is for windows of all
-        kinds, and a warning says so.
+        Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
+        With documents of each kind, and enough sources for the risk, the buffer is for the next source of these kinds,
+        which needs less; otherwise it is for windows of all kinds, with a warning.
 
     Returns
     -------
     Buffer
-        With its interval, and a warning if the documents are too few to say, or of other kinds. Its `kinds` are those
-        that it was learned on.
+        The buffer with its interval, and a warning if there are too few documents or only other kinds. Its `kinds` are
+        those it covers.
 
     Raises
     ------
     ValueError
-        If the errors are of several counters or none, the risk is not between 0 and 1, or there is no such column.
+        If the errors are not of exactly one counter, the risk is not between 0 and 1, or the column does not exist.
 
     Examples
     --------
@@ -374,33 +372,32 @@ def consequences(
 ) -> pd.DataFrame:
     """Fill a budget's window by each counter, and measure the overflow.
 
-    The window is filled until the counter says that the usable part is full.
+    The window is filled until the usable part is full by the counter.
 
     Parameters
     ----------
     budgets : Budget or mapping of str to Budget
-        One budget, or several by name. A reserve named "safety" may be used up before anything overflows.
+        One budget, or several by name. A reserve named "safety" is used up before an overflow.
     errors : DataFrame
         Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter or several.
     window_mix : str, optional
-        As in :func:`buffer_for`; by default of one class or one language, whichever overflows more often.
+        As in :func:`buffer_for`; default: texts of one class or one language, whichever overflows more often.
     seed : int
-        Of the random windows.
+        Seed of the random windows.
     kinds : iterable of str
         Classes or languages of your texts, as in :func:`buffer_for`.
 
     Returns
     -------
     DataFrame
-        One row per budget and counter: window, usable, safety and filled (the mean of what is really used) in
-        tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one) with its 95 %
-        interval overflow_low and overflow_high over other sources, over (mean tokens above, when there is one), and
-        documents (how many it rests on).
+        One row per budget and counter: window, usable, safety and filled (mean of the actual tokens) in tokens, wasted
+        (mean unused tokens of the usable part), overflow (its probability) with its 95 % interval overflow_low and
+        overflow_high over other sources, over (mean excess of an overflow), and documents (their number).
 
     Raises
     ------
     ValueError
-        If there is no such column.
+        If the column does not exist.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Claims of the documents about counting, beside measured values.
+"""Claims of the documents about counting, compared with measured values.
 
-Documents 000 and 001 give numbers for characters / 4 without saying on what text. Each claim is computed here on a
-corpus, with an interval from resampling its sources, so that neither side has to be believed.
+Documents 000 and 001 state numbers for characters / 4 without naming the texts. Each claim is checked here on a corpus,
+with an interval from resampling its sources.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _FAR = 8  # robust standard deviations
 
 @dataclass(frozen=True)
 class Bill:
-    """A line from counted to billed tokens.
+    """A linear relation from counted to billed tokens.
 
     Parameters
     ----------
     constant : float
-        In tokens.
+        Constant, in tokens.
     slope : float
         Billed tokens for each counted one.
     low, high : float
-        How far readings lay below and above the estimate, each estimated without itself: the middle 90 %.
+        Deviation of the middle 90 % of readings below and above their leave-one-out estimates.
     readings : int
-        How many there were.
+        Number of readings.
 
     Examples
     --------
@@ -63,22 +63,22 @@ class Bill:
         Parameters
         ----------
         counted : int
-            In tokens.
+            Constant, in tokens.
 
         Returns
         -------
         int
-            Tokens that are probably billed.
+            Expected billed tokens.
         """
         return round(self.constant + self.slope * counted)
 
     def interval(self, counted: int) -> tuple[int, int]:
-        """Return the interval that held 90 % of the readings.
+        """Return the interval that covers 90 % of the readings.
 
         Parameters
         ----------
         counted : int
-            In tokens.
+            Constant, in tokens.
 
         Returns
         -------
@@ -105,7 +105,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Returns
     -------
     Bill
-        By least squares, without readings far from the median of pairwise slopes.
+        A fit by least squares, without readings far from the median of pairwise slopes.
 
     Raises
     ------
@@ -177,7 +177,7 @@ _COLUMNS = ["claim", "document", "said", "measured", "low", "high", "unit", "cor
 
 
 def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.DataFrame:
-    """Set each numeric claim of documents 000 and 001 beside its measured value.
+    """Compare the numeric claims of documents 000 and 001 with measured values.
 
     Parameters
     ----------
@@ -185,9 +185,9 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
         The texts to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
         and "cjk prose" are needed for the claims about them.
     exact : str
-        The encoding that is right.
+        The reference encoding.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------

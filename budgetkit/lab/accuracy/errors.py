@@ -25,7 +25,7 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 @contextmanager
 def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar; give the function that advances it.
+    """Show a progress bar; yield the function that advances it.
 
     >>> with progress_bar(False, total=2) as advance:
     ...     advance(1)
@@ -60,24 +60,24 @@ USES = {
 
 
 def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
-    """Compare ways of counting in one table.
+    """Compare counting methods in one table.
 
     Parameters
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
         The texts to count, one by one, as an application does.
     *counters : str or callable
-        Names or counters; default: "chars/4" and "o200k_base". A provider's endpoint is one more:
-        `budgetkit.endpoints.provider_counter` sends every text to it.
+        Counters or their names; default: "chars/4" and "o200k_base". `budgetkit.endpoints.provider_counter` adds a
+        provider, which gets every text.
 
     Returns
     -------
     DataFrame
         One row per counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
         "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, against the reference; missing
-        without one, or where it counts 0), microseconds (float64, a text, measured here and now; an endpoint's kept
-        answers are quick), network (bool, whether texts are sent away), costs and use (str, what it costs and when to
-        use it).
+        without one, or where it counts 0), microseconds (float64, per text, measured in this call; an endpoint's cached
+        answers are fast), network (bool, True if texts are sent to a provider), costs and use (str, the cost and the
+        purpose).
 
     Raises
     ------
@@ -157,17 +157,17 @@ def compare(
     counters : Counter, callable or str, or a sequence of these
         Counters, functions from text to tokens, or names; one, or several.
     corpus : Corpus, str, Path, DataFrame or iterable
-        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty ones are left out.
+        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty ones are skipped.
     exact : Counter or str
-        The counter that is right.
+        The reference counter.
     progress : bool
-        Whether to show a bar.
+        If true, show a progress bar.
 
     Returns
     -------
     DataFrame
-        One row per document and counter: class, language, source, document, characters, counter, exact and
-        estimate in tokens, error as a share of exact (below 0: counted too few).
+        One row per document and counter: class, language, source, document, characters, counter, exact and estimate in
+        tokens, error as a share of exact (negative if counted too low).
 
     Examples
     --------
@@ -206,7 +206,7 @@ def summary(
     errors : DataFrame
         Errors from :func:`compare`.
     by : sequence of str
-        Columns that make a group.
+        Columns to group by.
     seed : int
         Of the resampling.
 
@@ -303,7 +303,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:
-    """Enclose a text's count without tokenising it, for certain.
+    """Return certain bounds of a text's count without tokenising it.
 
     A byte-level token has at least one byte, so tokens <= bytes of UTF-8; it has at most 128 in o200k_base and
     cl100k_base, and in both one ends before every blank that follows a word.
@@ -316,7 +316,7 @@ def bounds(text: str) -> tuple[int, int]:
     Returns
     -------
     tuple of int
-        Fewest and most tokens.
+        Minimum and maximum tokens.
 
     Examples
     --------
@@ -332,19 +332,19 @@ def bounds(text: str) -> tuple[int, int]:
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
-    """Decide without tokenising whether a text fits.
+    """Check without tokenising if a text fits.
 
     Parameters
     ----------
     text : str
         Any string.
     limit : int
-        The most tokens that it may have.
+        Maximum tokens of the text.
 
     Returns
     -------
     {"fits", "too long", "count"}
-        "count" where only counting can say.
+        The result; "count" if only counting can decide.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Windows of one known kind of text: how far its next source may lie from those seen.
+"""Windows of one known kind of text: prediction of its next source.
 
     y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
     expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
@@ -7,9 +7,9 @@
     ratio     = exp(expected + score of any source x sqrt(variance))
 
 n sources of the kind were seen; s is the variance between sources of one kind, t that between kinds of one class. It is
-the credibility of H. Bühlmann, "Experience rating and credibility", 1967, as a prediction. That scores of all sources
-spread alike is the one thing that is taken for granted; how they spread is not, it is what was seen of them. So the
-arithmetic of :mod:`budgetkit.promise` holds for the next source: of n sources, fewer may overflow than the risk says.
+the credibility of H. Bühlmann, "Experience rating and credibility", 1967, as a prediction. The only assumption is that
+the scores of all sources have the same distribution, which is taken from the observed ones. So the arithmetic of
+:mod:`budgetkit.promise` holds for the next source: of n sources, fewer may overflow than the risk says.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Resampled:
         return risk
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that windows of the kinds seen need."""
+        """Return the share needed by windows of the observed kinds."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
@@ -115,7 +115,7 @@ def _below(room: Ints, random: np.random.Generator) -> Ints:
 
 
 def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Cut windows into parts of at most so many documents, at least one window each."""
+    """Split windows into batches by number of documents, at least one window each."""
     piece = np.cumsum(documents) // _AT_ONCE
     yield from (chosen[piece == number] for number in np.unique(piece))
 
@@ -130,7 +130,7 @@ _SIZES_BETWEEN_DOUBLES = 4
 
 
 def has_sources(errors: pd.DataFrame) -> bool:
-    """Tell whether errors have six sources or more."""
+    """Return True if errors have at least six sources."""
     return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
 
 
@@ -346,7 +346,7 @@ class KindWindows:
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return exact tokens for an estimated one, by resample of the sources."""
+        """Return exact tokens per estimated token, by resample of the sources."""
         random = np.random.default_rng(self.seed)
         scores = (self.groups.windows(size) - self.expected[:, None]) / self.spread[:, None]
         source = pd.factorize(self.groups.sources)[0]

@@ -1,10 +1,10 @@
 """Kinds of text: labels, the kinds of a text, and the documents of a kind.
 
-Two people write "de", "German" and "DE-AT", or "source code" and "code"; a label is compared by what it means. The kind
+Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". The kind
 of a text is read from its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the language
-by its script, and among languages that share one by the small words that each is full of. Neighbouring languages
-without documents are told apart too, so that Slovak is not taken for Czech. A language that is not recognised is none:
-then all languages of the class are in use.
+from its script and, among languages with the same script, from its common short words. Similar languages without
+documents are distinguished, too, so that Slovak is not taken for Czech. If the language is not recognised, all
+languages of the class are used.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def kind(paragraph: str) -> str:
 
 
 def by_kind(text: str) -> dict[str, str]:
-    r"""Return a text's parts, put together by their kind.
+    r"""Group the parts of a text by kind.
 
     Examples
     --------
@@ -133,13 +133,13 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     Parameters
     ----------
     texts : str, Path, Corpus, DataFrame or iterable
-        The texts at hand: the messages of a conversation, say; in any form that :func:`budgetkit.corpora.corpus_of`
-        takes, but that a string is one text.
+        The texts, such as the messages of a conversation, in any form that :func:`budgetkit.corpora.corpus_of` accepts;
+        a string is one text.
 
     Returns
     -------
     tuple of str
-        Classes ("code", "cjk", "prose") that make up a tenth of them or more, and the languages of what is prose, for
+        Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of the prose, for
         :func:`budgetkit.lab.accuracy.buffer_for`.
 
     Examples
@@ -176,7 +176,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect the language of a text; empty if unclear.
+    """Detect the language of a text. Empty if unclear.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class Cells:
 
 
 def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
-    """Return the kinds that no document is of.
+    """Return the kinds without a document.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     """Return the documents' labels of some kinds; None if one is unknown.
 
-    A language narrows the classes that have it; a class that has none of them stays whole.
+    A language restricts the classes that have it; other classes are not restricted.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Corpora larger than memory, counted batch by batch here or on a cluster.
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
-the file's. Where no seam comes for long, the block is longer and is counted in windows
+the file's. If there is no seam for a long stretch, the block is longer and is counted in windows
 (:mod:`budgetkit.counters.stretches`). Counts are not stored, because the texts do not recur.
 """
 
@@ -50,7 +50,7 @@ class Client(Protocol):
 def completed_tasks(
     function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
 ) -> Iterator[R]:
-    """Answer tasks one after the other.
+    """Complete tasks one by one.
 
     Examples
     --------
@@ -77,7 +77,7 @@ _BESIDE = 4  # bytes of the longest character, which may stand before a seam
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of a file, in bytes, from seam to seam."""
+    """A range of a file in bytes, from seam to seam."""
 
     path: str
     start: int
@@ -91,20 +91,20 @@ def count_files(
     progress: bool = False,
     block: int = BLOCK,
 ) -> pd.DataFrame:
-    """Count text files exactly, in memory that does not grow with them.
+    """Count text files exactly, in bounded memory.
 
     Parameters
     ----------
     paths : iterable of str or path
-        UTF-8 text, with lines or without; on a cluster, paths that its workers and this process can open.
+        Paths of UTF-8 texts; on a cluster, both its workers and this process must be able to open them.
     counter : str or ExactCounter
         The counter or its name.
     client : dask.distributed.Client, optional
-        The cluster that counts; default: this process, on all its cores.
+        Client of a cluster; default: this process, on all cores.
     progress : bool
-        Whether to show a bar.
+        If true, show a progress bar.
     block : int
-        Bytes counted at a time, at least 1; more where the text has no seam.
+        Bytes counted at a time, at least 1; more if the text has no seam.
 
     Returns
     -------
@@ -222,21 +222,21 @@ def compare_stream(
     counters : Counter, callable or str, or a sequence of these
         Counters, functions or names, one or several; on a cluster, such as can be pickled.
     documents : iterable of Document or str
-        Documents or texts, asked for as they are needed, so that they may be more than fit into memory.
+        Documents or texts, read as needed, so that they may exceed the memory.
     exact : Counter or str
-        The counter that is right.
+        The reference counter.
     client : dask.distributed.Client, optional
-        The cluster that counts; default: this process, on two cores.
+        Client of a cluster; default: this process, on two cores.
     progress : bool
-        Whether to show a bar.
+        If true, show a progress bar.
     characters : int
-        Code points of a batch; a document stays whole.
+        Size of a batch, in code points; documents are not split.
 
     Returns
     -------
     iterator of DataFrame
-        Rows as :func:`budgetkit.lab.accuracy.compare` gives them, in the documents' order; joined they are what it
-        gives of all documents, but for the order of the counters' rows.
+        One frame per batch, in the order of the documents. Joined, they equal the result of
+        :func:`budgetkit.lab.accuracy.compare` except for the order of rows.
 
     Examples
     --------

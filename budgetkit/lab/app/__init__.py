@@ -1,6 +1,6 @@
-"""App: the faces put together: the design card, and all explorers over one conversation and one budget.
+"""The app: the design card, and all explorers for one conversation and one budget.
 
-Each is imported from its own module, so that the card does not wait for the explorers that it does not show.
+Each is imported from its own module, so that the card does not load the explorers.
 """
 
 from budgetkit.files import extra

@@ -1,4 +1,4 @@
-"""App: the design card and all explorers as tabs, over one conversation and one budget."""
+"""App: the design card and all explorers as tabs, for one conversation and one budget."""
 
 from __future__ import annotations
 
@@ -37,36 +37,37 @@ class Tab:
 
 
 class App:
-    """Explore one conversation and one budget in tabs: design, turns, accuracy, pruning and cost.
+    """An app with tabs for one conversation and one budget.
 
-    A setting of one tab holds in the next. A tab is made when it is first opened.
+    The tabs show design, turns, accuracy, pruning and cost, and share their settings. A tab is built when it is first
+    opened.
 
     Parameters
     ----------
     trace : str, path, Trace or sequence of Trace, default "support-chat"
-        The conversations: the name of a shipped one, a file, or loaded ones.
+        The conversations: the name of a shipped one, a path, or loaded ones.
     budget : str or Budget, default "chat"
-        A preset's name, or a budget to start from.
+        A preset's name, or the initial budget.
     model : str, optional
-        The model; its window holds for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
+        The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, optional
         The counter; default: the model's own.
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        The only file that the box "File" opens, or the folder of these files; "" for none. Default: any file.
+        File or folder that the box "File" may open; "" for none. Default: any file.
 
     Attributes
     ----------
     tabs : tuple of Explorer or None
-        The explorers, in order; None for one that was not opened yet.
+        The explorers, in order; None for unopened tabs.
     view : Tabs
-        The page's side.
+        The widget of the page.
 
     Raises
     ------
     ValueError, LookupError, OSError
-        If one of them is unknown or cannot be read.
+        If an argument is unknown or cannot be read.
 
     Examples
     --------
@@ -110,17 +111,17 @@ class App:
         Parameters
         ----------
         number : int
-            Which, from 0.
+            Number of the tab, from 0.
         """
         self.view.shown = number
 
     def _show_example(self, view: Tabs, values: dict[str, Any], buffers: list[Any]) -> None:
-        """Show the budget and the conversation of an example that was pressed."""
+        """Show the budget and the conversation of a selected example."""
         self.open(0)
         self.card.set(**values)
 
     def _turn_to(self, number: int) -> None:
-        """Open a tab with the budget and conversation of the one before."""
+        """Open a tab with the budget and conversation of the previous one."""
         before = self.tabs[self._shown]
         assert before is not None, "what is shown was made"
         self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
@@ -141,7 +142,7 @@ class App:
     def _limit(self, explorer: Explored) -> None:
         """Limit the paths that an explorer may open.
 
-        Its box for paths is hidden if there is no folder to open.
+        The box for paths is hidden if nothing may be opened.
         """
         explorer.reach = self._reach
         root = self._reach.root if self._reach else None
@@ -156,7 +157,7 @@ class App:
         return self.view
 
     def _ipython_display_(self) -> None:
-        """Show the tabs, and beside them the picture that stays when there is no kernel."""
+        """Show the tabs, with a static picture for use without a kernel."""
         from IPython.display import display
 
         shown = self.tabs[self._shown] or self.card
@@ -190,14 +191,14 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the text of the shared conversation, each document of one kind."""
+    """Return the text of the shared conversation, one document per kind."""
     if shared.trace is None:
         return Corpus(())
     return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
-    """Feel the error in the shared budget; another conversation brings its texts."""
+    """Apply the shared budget, and the texts of a new conversation, to a tab."""
     settings = explorer.settings
     corpus = _texts(shared, library)
     present = settings.budget_settings
@@ -209,7 +210,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
-    """Replay the shared conversation; keep the present one if none is shared."""
+    """Replay the shared conversation, or keep the current one without any."""
     settings = explorer.settings
     if shared.trace is None:
         shared = replace(
@@ -221,7 +222,7 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: 
 
 
 def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
-    """Hand on the budget, and the conversation unless it stood in for none."""
+    """Return the budget, and the conversation unless it is only a default."""
     base: BudgetSettings = settings.budget_settings
     if shared.trace is None and base.trace == STAND_IN:
         return replace(base, trace=None)

@@ -1,4 +1,4 @@
-"""DesignCard: one budget in one view, and how far off a cheap count of it would be."""
+"""DesignCard: a budget in one view, with the error of a cheap count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is
 
 
 def card_scene(stage: BudgetStage) -> Data:
-    """Return the state of the card: its headline, its bar, and the table of errors."""
+    """Return the state of the card: headline, bar and table of errors."""
     settings = stage.settings
     results = stage.results
     counters = counters_of(stage)
@@ -58,29 +58,29 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """Card to design a budget: its settings, remainder and count error.
+    """A card to design a budget, with its settings, remainder and count error.
 
-    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The cheap
-    counter, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor the
-    counter of the plan changes it.
+    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
+    the error of a cheap counter, "chars/4" unless "Compare with" is set; it does not depend on the model or the counter
+    of the plan.
 
     Parameters
     ----------
     budget : str or Budget, default "chat"
-        A preset's name, or a budget to start from.
+        A preset's name, or the initial budget.
     trace : str, path, Trace or sequence of Trace, optional
         The conversations to plan.
     model : str, default `DEFAULT_MODEL`
-        The model; its window holds for a preset, and its encoding for what is right.
+        The model; its window is used for a preset, and its encoding as the reference.
     counter : str, optional
-        The counter to plan with; default: the model's own.
+        Counter of the plan; default: the model's own.
     window : int, optional
         A window in tokens that replaces the model's.
 
     Raises
     ------
     ValueError, LookupError, OSError
-        If one of them is unknown or cannot be read.
+        If an argument is unknown or cannot be read.
 
     Examples
     --------
@@ -113,10 +113,10 @@ class DesignCard(BudgetExplorer):
     def errors(self) -> pd.DataFrame:
         """Error of the cheap count, one row per kind of text and source.
 
-        exact and estimate are what the best count known for the model and the cheap one make of all texts, in tokens;
-        is_exact says whether the best count is exact. error is a share of exact; low and high hold nine texts in ten.
-        budget is what the history may take at this moment, really what it takes when the cheap count has filled it,
-        and really_low and really_high for nine texts in ten. pool is what is then left of the shared pool.
+        Columns exact and estimate are the tokens of all texts by the best known count of the model and by the cheap
+        one; is_exact is True if the best count is exact. error is a share of exact; 9 of 10 texts are between low and
+        high. budget is the current history budget, really its actual tokens if the cheap count fills it, with
+        really_low and really_high for 9 of 10 texts. pool is the rest of the shared pool.
         """
         room = room_of(self.stage.results.plan)
         best = self.counters.best
@@ -147,25 +147,25 @@ class DesignCard(BudgetExplorer):
 
     @property
     def counters(self) -> CounterPair:
-        """The cheap counter, and the best that is known for the model."""
+        """The cheap counter, and the best known counter of the model."""
         return counters_of(self.stage)
 
     def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
-        """Write a receipt to send: one file of HTML, and a picture beside it.
+        """Save a receipt as an HTML file and a picture.
 
-        In the file model, window and reserve move without a kernel, over answers that are stored in it.
+        In the file, model, window and reserve can be changed without a kernel, since it contains the results.
 
         Parameters
         ----------
         path : str or path
-            It ends with .html; the picture has the same name with .svg.
+            Path that ends in .html; the picture has the same name with .svg.
         texts : bool, default False
-            Whether it includes the conversation's messages; otherwise it has numbers only.
+            If true, include the conversation's messages; otherwise only numbers.
 
         Raises
         ------
         ValueError
-            If it ends with something else.
+            If the path has another ending.
         """
         check_html(path)
         page, drawn = self._receipt(texts=texts)
@@ -185,7 +185,7 @@ class DesignCard(BudgetExplorer):
             return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a page message; answer a share request with two files.
+        """Handle a message of the page; answer a share request with two files.
 
         The files are a receipt's page and picture.
         """
@@ -201,7 +201,7 @@ class DesignCard(BudgetExplorer):
             self._send_state(self._page_state())
 
     def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
-        """Run a command; a second pin opens the fold that shows both side by side."""
+        """Run a command; a second pin opens the panel that compares both."""
         super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

@@ -1,4 +1,4 @@
-"""Headline: the card's title and one sentence on its budget."""
+"""Headline: the card's title and a sentence about its budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LARGEST: Final = (
 
 
 def kind_documents(trace: Trace) -> Corpus:
-    """Return a conversation's text as documents, one for each message and kind."""
+    """Return a conversation's text as documents, by message and kind."""
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
     return Corpus(
@@ -69,13 +69,13 @@ class Misjudgement:
     Parameters
     ----------
     kind, where : str
-        Which texts.
+        Kind and source of the texts.
     texts : int
-        How many they are.
+        Number of texts.
     best, cheap : int
-        Tokens of all of them by the two counters.
+        Total tokens by the two counters.
     low, high : float
-        Between which errors nine texts in ten lie, as shares of the best count.
+        Range of the error of 9 of 10 texts, as shares of the best count.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Misjudgement:
 
     @property
     def error(self) -> float:
-        """Error of the cheap count as a share of the best count; below 0 it is too low."""
+        """Error of the cheap count as a share of the best count; negative if too low."""
         return self.cheap / self.best - 1
 
     def really(self, budget: int) -> int:
@@ -113,7 +113,7 @@ class Misjudgement:
 def misjudgements(
     settings: BudgetSettings, model: Model, library: Library
 ) -> tuple[Misjudgement, ...]:
-    """Return the errors on the shipped texts and on the conversation, each counted once."""
+    """Return the errors on the shipped texts and on the conversation."""
     cheap = library.counter(settings.cheap)
     best = library.counter(model)
     names = (cheap.name, best.name)
@@ -127,7 +127,7 @@ def misjudgements(
 
 
 def shipped_misjudgements(cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
-    """Return the error on the shipped corpus, kind by kind."""
+    """Return the error on the shipped corpus, by kind of text."""
     kinds = {name: kind for kind, names in CLASSES.items() for name in names}
     corpus = shipped().where(lambda document: document.kind in kinds)
     errors = _errors(corpus, cheap, best)
@@ -144,7 +144,7 @@ def own_misjudgements(trace: Trace, cheap: Counter, best: Counter) -> tuple[Misj
 
 
 def _errors(corpus: Corpus, cheap: Counter, best: Counter) -> pd.DataFrame:
-    """Compare the counters on all texts, with the ends of the best count's interval beside each."""
+    """Compare the counters on all texts, with the best count's interval."""
     texts = corpus.where(lambda document: bool(document.text))
     errors = compare([cheap], texts, best)
     least, most = intervals(best, errors["exact"].to_numpy())
@@ -235,7 +235,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Describe the turns that lose nothing, such as "10 of 35 turns"; without turns, the sections."""
+    """Describe the turns or sections without losses, as "10 of 35 turns"."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"
@@ -245,7 +245,7 @@ def fitting(results: BudgetResults) -> str:
 
 
 def _turns(results: BudgetResults) -> list[str]:
-    """Return the turns that fit, and the items that are cut from the first loss on."""
+    """Return the turns that fit, and the items cut from the first loss on."""
     budget = results.plan.budget
     fits = f"{fitting(results)} fit."
     if results.first_cut is None:

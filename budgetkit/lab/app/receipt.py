@@ -1,7 +1,7 @@
 """Receipt: a budget as one file to send, with model, window and reserve adjustable without a kernel.
 
-Every answer in it is worked out here, by the same functions that a living card asks, for each of some models, windows
-and reserves for the answer. The page only chooses among them. It holds numbers and no texts of the conversation.
+All results are computed here with the functions of the live card, for some models, windows and reserves for the answer.
+The page only selects among them. It contains numbers but no texts of the conversation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PRESENT: Final = "as set"
 
 
 def receipt(settings: BudgetSettings, library: Library) -> Data:
-    """Return the receipt's options, and an answer for each combination.
+    """Return the receipt's options, and the results of each combination.
 
     The options are models, windows and reserves.
     """
@@ -61,7 +61,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
 def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> list[int]:
     """Return a model's possible windows.
 
-    For the current model the current window is among them.
+    For the current model, they include the current window.
     """
     model, _ = known_model(name)
     longest = longest_window(model)
@@ -73,7 +73,7 @@ def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> 
 
 
 def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
-    """Return the selectable reserves; a locked one stays as it is."""
+    """Return the selectable reserves; only the current one if it is locked."""
     if RESERVE in settings.locks:
         return {PRESENT: None}
     shares = {
@@ -84,7 +84,7 @@ def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
 
 
 def point(settings: BudgetSettings, library: Library) -> Data:
-    """Return the answer for one model, window and reserve; an invalid budget gives the reason."""
+    """Return the results for one model, window and reserve, or an error."""
     side = Side(settings, library)
     try:
         results = side.results
@@ -121,7 +121,7 @@ def _cost(side: Side) -> Data:
 
 
 def receipt_svg(answer: Data) -> str:
-    """Draw the answer as SVG: the window, the key figures and the errors."""
+    """Draw the results as SVG: the window, the key figures and the errors."""
     width = 860
     left = 24
     bar_width = 812
@@ -198,7 +198,7 @@ def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Mark
 def _block(
     x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
 ) -> Markup:
-    """Return a rectangle; one that would be narrower than nothing has no width."""
+    """Return a rectangle; a negative width becomes 0."""
     broad = f"{max(0.0, width):.1f}"
     return xml_element(
         "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
@@ -221,7 +221,7 @@ def _words(
 
 
 def _wrapped(text: str, longest: int) -> list[str]:
-    """Return a sentence in lines of at most so many letters."""
+    """Wrap a sentence at a number of characters."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) + 1 > longest:

@@ -1,4 +1,4 @@
-"""Serving: the app as a page of its own, without cells, by Voilà on this machine."""
+"""Serving of the app as a web page, with Voilà on this machine."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NO_TOKEN: Final = "The app is open to whoever started it: open the address that 
 
 @dataclass(frozen=True)
 class Gate:
-    """Access check of the app.
+    """The access check of the app.
 
     Parameters
     ----------
     address : str
-        The address that the server listens on.
+        Address that the server listens on.
     token, session : str
-        The secret in the address of the first visit, and in the cookie from then on.
+        Secrets in the URL of the first visit, and in the cookie afterwards.
 
     Examples
     --------
@@ -56,12 +56,12 @@ class Gate:
     session: str = field(default_factory=secrets.token_urlsafe, repr=False)
 
     def is_own_host(self, host: str) -> bool:
-        """Tell whether a Host header names this server."""
+        """Return True if a Host header names this server."""
         name, _ = split_host_and_port(host.lower())
         return name in (*LOCAL_HOSTS, self.address.lower(), f"[{self.address.lower()}]")
 
     def refusal(self, request: HTTPServerRequest) -> str:
-        """Return the reason why a request is refused; "" if it is accepted."""
+        """Return the reason why a request is rejected; "" if it is accepted."""
         if not self.is_own_host(request.host):
             return FOREIGN_HOST
 
@@ -76,7 +76,7 @@ class Gate:
         return ""
 
     def is_first_visit(self, request: HTTPServerRequest) -> bool:
-        """Tell whether a request contains the token."""
+        """Return True if a request contains the token."""
         tokens = request.query_arguments.get("token", [b""])
         return (
             request.method == "GET"
@@ -86,7 +86,7 @@ class Gate:
 
 
 def cookie_name(request: HTTPServerRequest) -> str:
-    """Return the name of the cookie; two servers on one machine have one each, since cookies know no ports."""
+    """Return the name of the cookie, which depends on the port."""
     _, port = split_host_and_port(request.host)
     return f"budgetkit-{port or 80}"
 
@@ -101,34 +101,34 @@ def _same(offered: str | bytes, secret: str) -> bool:
 
 
 class FirstVisits(Matcher):
-    """Match requests that bring the token."""
+    """A matcher of requests with the token."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Return a match, or None."""
+        """Return a match or None."""
         if self.gate.is_first_visit(request):
             return {}
         return None
 
 
 class Strangers(Matcher):
-    """Match requests that are refused."""
+    """A matcher of rejected requests."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Return a match, or None."""
+        """Return a match or None."""
         return {} if self.gate.refusal(request) else None
 
 
 class Welcome(RequestHandler):
-    """Give a browser the cookie, and send it to the app."""
+    """A handler that sets the cookie and redirects to the app."""
 
     def initialize(self, gate: Gate, home: str) -> None:
-        """Keep the gate that the server hands to this handler."""
+        """Store the access check of the server."""
         self.gate = gate
         self.home = home
 
@@ -142,14 +142,14 @@ class Welcome(RequestHandler):
 
 
 class Refused(RequestHandler):
-    """Refuse a request of any method, with the reason and nothing else."""
+    """A handler that rejects any request, with the reason."""
 
     def initialize(self, gate: Gate) -> None:
-        """Keep the gate that the server hands to this handler."""
+        """Store the access check of the server."""
         self.gate = gate
 
     def prepare(self) -> None:
-        """Refuse the request with its reason, before any handler sees it."""
+        """Reject the request with a reason before any handler runs."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
@@ -157,7 +157,7 @@ class Refused(RequestHandler):
 
 
 class GuardedVoila(Voila):  # type: ignore[misc]
-    """Voilà behind the gate."""
+    """Voilà behind the access check."""
 
     @default("config_file_paths")
     def _user_folders(self) -> list[str]:
@@ -165,7 +165,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
         return jupyter_config_path()
 
     def init_handlers(self) -> list[Any]:
-        """Put the gate before every handler of Voilà's."""
+        """Put the access check before all handlers of Voilà."""
         self.gate = Gate(self.ip)
         return [
             Rule(FirstVisits(self.gate), Welcome, {"gate": self.gate, "home": self.base_url}),
@@ -175,11 +175,11 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 
     @property
     def display_url(self) -> str:
-        """The address that is printed, with the token."""
+        """The printed address, with the token."""
         return f"{super().display_url}?token={self.gate.token}"
 
     def launch_browser(self) -> None:
-        """Open the address in a browser, by a file that only its owner reads: a command line everybody can."""
+        """Open the address in a browser, through a private file."""
         handle, name = tempfile.mkstemp(prefix="budgetkit-", suffix=".html")
         atexit.register(Path(name).unlink, missing_ok=True)  # it holds the token
         target = f"{self.connection_url}?token={self.gate.token}"
@@ -218,18 +218,18 @@ def serve(source: str = "support-chat", *options: str) -> None:
     ----------
     source : str, default "support-chat"
         The conversations: the name of a shipped one, a file, or a folder of files. The "File" box then opens nothing
-        else; with a shipped conversation, the box is off.
+        else; for a shipped conversation, the box is disabled.
     *options : str
-        Options of Voilà's, such as "--no-browser" or "--port=9999".
+        Options of Voilà, such as "--no-browser" or "--port=9999".
 
     Raises
     ------
     ValueError, OSError
-        If the file cannot be read; before anything is served.
+        If the file cannot be read; raised before the server starts.
 
     Notes
     -----
-    Opening the address requires the token in it.
+    The address can only be opened with its token.
     """
     # Say now, not in the page, that there is no such file, or none that can be read.
     trace = FIRST
@@ -258,7 +258,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
 
 
 def notebook(trace: str, files: str = "") -> dict[str, Any]:
-    """Return the one cell that Voilà runs for each visitor.
+    """Return the notebook that Voilà runs for each visitor.
 
     Examples
     --------

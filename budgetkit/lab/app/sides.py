@@ -1,9 +1,8 @@
-"""Sides: several models or budgets side by side at one window.
+"""Comparison of several models or budgets at one window.
 
-Each side is one column: what fills its window, its shared pool and history budget, for how many turns nothing of the
-history is cut, how far off the cheap count is by kind of text, and what the prompt costs. Without pins the columns
-are models of several makers, with the budget that is set; with pins they are the pinned budgets and the one that is
-set.
+Each column shows the contents of the window, the shared pool and history budget, the number of turns without cuts of
+the history, the error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are
+models of several makers with the current budget; with pins they are the pinned budgets and the current one.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MOST_PINS: Final = 5
 
 @dataclass(frozen=True)
 class Side:
-    """One column of the comparison: settings and their results."""
+    """A column of the comparison: settings and their results."""
 
     settings: BudgetSettings
     library: Library
@@ -56,7 +55,7 @@ class Side:
 
     @property
     def bar(self) -> list[Data]:
-        """The segments of the window, in percent of it."""
+        """The segments of the window, in percent."""
         plan = self.results.plan
         rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
         lines = [claim for claim in window_claims(plan) if claim.tokens > 0]
@@ -84,7 +83,7 @@ class Side:
 
     @property
     def cost(self) -> str:
-        """The cost of the prompt, with nothing read from a cache."""
+        """The cost of the prompt without a cache."""
         price_list = prices(self.results.model)
         prompt = np.array([self.results.plan.used])
         nothing = np.array([0])
@@ -94,7 +93,7 @@ class Side:
         return f"${dollars:.4f}"
 
     def errors(self) -> dict[str, str]:
-        """Error of the cheap count by kind: on the conversation if it has the kind, otherwise on shipped texts."""
+        """Error of the cheap count by kind of text."""
         rows: dict[str, Misjudgement] = {}
         for row in misjudgements(self.settings, self.results.model, self.library):
             if row.kind not in rows or row.where == OWN:
@@ -106,7 +105,7 @@ class Side:
         }
 
     def figures(self) -> dict[str, str]:
-        """Return the cells of the column, by the name of their row."""
+        """Return the cells of the column, by row name."""
         plan = self.results.plan
         budget = plan.budget
         if budget.remainder is None:
@@ -136,14 +135,14 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
 
 
 def unpinned(settings: BudgetSettings) -> BudgetSettings:
-    """Return the settings of one column alone."""
+    """Return the settings of a column without pins."""
     return replace(settings, pinned=None, pins=())
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
     """Return the settings for another model, at this window if possible.
 
-    Otherwise they take the model's longest one.
+    Otherwise the model's longest window is used.
     """
     model, _ = known_model(name)
     longest = longest_window(model)
@@ -153,7 +152,7 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
 
 
 def table(columns: Sequence[Side], pins: int = 0) -> Data:
-    """Return the columns as the page draws them; with pins, only the rows that differ."""
+    """Return the columns for the page; with pins, only the rows that differ."""
     figures = [side.figures() | (side.lines if pins else {}) for side in columns]
     names = dict.fromkeys(name for column in figures for name in column)
     rows = [
@@ -173,7 +172,7 @@ def table(columns: Sequence[Side], pins: int = 0) -> Data:
 
 
 class SidesFold(Content):
-    """Compare several models or budgets."""
+    """Panel that compares several models or budgets."""
 
     def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the panel: a sentence and the columns."""
@@ -202,7 +201,7 @@ class SidesFold(Content):
 
 
 def pin_column(stage: BudgetStage) -> BudgetSettings:
-    """Add the present settings to the comparison, or remove them."""
+    """Add the current settings to the comparison, or remove them."""
     settings = stage.settings
     plain = unpinned(settings)
     if plain in settings.pins:
@@ -213,7 +212,7 @@ def pin_column(stage: BudgetStage) -> BudgetSettings:
 
 
 def with_pins(stage: BudgetStage, pins: tuple[BudgetSettings, ...]) -> BudgetSettings:
-    """Return the settings with other pins; the bar shows the last budget that was pinned."""
+    """Return the settings with other pins; the bar shows the last one."""
     pinned = None
     if pins:
         pinned = pins[-1].budget(known_model(pins[-1].model)[0])

@@ -1,11 +1,11 @@
-"""Strip: a cheap count's effect on history budget and shared pool, by text kind.
+"""Strip: the effect of a cheap count on history budget and shared pool, by kind of text.
 
-A row is a kind of text in one place, the shipped texts or this conversation. Its bar is as long as what the budget
-really takes when the cheap count has filled it; the thin line over it spans 9 of 10 texts. Behind the bar
-are the sources of the excess: the safety reserve first, then the rest of the shared pool.
+Each row is a kind of text from the shipped texts or the conversation. The length of its bar is the actual tokens of the
+budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. Behind the bar are the sources of the
+excess: first the safety reserve, then the rest of the shared pool.
 
     over      = really - budget
-    from pool = what of it is beyond the safety reserve, as far as the pool reaches
+    from pool = part of it beyond the safety reserve, at most the pool
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ LONGEST_LINE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict on a surplus or shortage: level and words.
+    """The verdict on a surplus or shortage: its level and wording.
 
-    The level sets the colour.
+    The level determines the colour.
     """
 
     level: str
@@ -60,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A budget filled by a cheap count, with reserve and pool behind it.
+    """The limit of a section filled by a cheap count, with safety reserve and pool.
 
     All sizes are in tokens.
 
@@ -71,9 +71,9 @@ class Room:
     budget : int
         Its limit.
     safety, pool : int
-        The safety reserve, and what is left of the shared pool.
+        The safety reserve, and the rest of the shared pool.
     overrun : int
-        Tokens by which the window is overrun; above 0, nothing can be filled.
+        Overflow of the window; above 0, nothing can be filled.
 
     Examples
     --------
@@ -111,13 +111,13 @@ class Room:
         return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
     def pool_left(self, really: int) -> int:
-        """Return the shared pool's tokens left after it covers a surplus."""
+        """Return the tokens of the shared pool left after covering a surplus."""
         beyond_safety = max(0, really - max(0, self.budget) - self.safety)
         return max(0, self.pool - beyond_safety)
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the room of the plan's remainder, or of the shared pool if the budget names no remainder."""
+    """Return the limits of the plan's remainder or, without one, of the shared pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)
@@ -133,7 +133,7 @@ def room_of(plan: Plan) -> Room:
 
 @dataclass(frozen=True, slots=True)
 class CounterPair:
-    """The two counters that are compared, for a model."""
+    """The two compared counters for a model."""
 
     cheap: Counter
     best: Counter
@@ -141,17 +141,17 @@ class CounterPair:
 
     @property
     def is_one_count(self) -> bool:
-        """Whether both are the same count."""
+        """True if both give the same count."""
         return same_count(self.cheap, self.best)
 
     @property
     def title(self) -> str:
-        """The question that the strip answers."""
+        """The question answered by the strip."""
         return f"How far off is {short_name(self.cheap)}?"
 
     @property
     def basis(self) -> str:
-        """The counter that the cheap count is compared with, and its certainty."""
+        """The reference counter and its certainty."""
         return basis(self.best, self.model)
 
 
@@ -163,7 +163,7 @@ def counters_of(stage: BudgetStage) -> CounterPair:
 
 
 def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_trace: bool) -> Data:
-    """Return the table of errors as the page draws it."""
+    """Return the table of errors for the page."""
     budget = max(0, room.budget)
     reach = _reach(rows)
     whole = max(1, budget) * reach
@@ -188,7 +188,7 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_t
 
 
 def _reach(rows: Sequence[Misjudgement]) -> float:
-    """Return the strip's width in budgets; it is constant while a slider moves."""
+    """Return the strip's width as a multiple of the budget."""
     longest = max([1.25, *(row.best / row.cheap for row in rows)])
     lines = [1 / (1 + row.low) for row in rows]
     return 1.04 * max([longest, *(min(line, LONGEST_LINE * longest) for line in lines)])
@@ -211,7 +211,7 @@ def _note(room: Room, counters: CounterPair) -> str:
 
 
 def _bands(room: Room, start: float, whole: float) -> list[Data]:
-    """Return safety and pool behind the budget, in percent of the width."""
+    """Return the safety reserve and the pool, in percent of the width."""
     if room.overrun or room.budget <= 0:
         return [{"x": 0, "width": 0}, {"x": 0, "width": 0}]
     safety = min(room.safety / whole, 1 - start)
@@ -223,7 +223,7 @@ def _bands(room: Room, start: float, whole: float) -> list[Data]:
 
 
 def _behind(room: Room) -> str:
-    """Return how many tokens of safety and pool stand behind a section's budget."""
+    """Return the tokens of safety reserve and pool that cover a section's excess."""
     if room.overrun:
         return "the window is overrun"
     amounts = (("safety", room.safety), ("left of pool", room.pool))

@@ -1,4 +1,4 @@
-"""Decide on a budget: solve it backwards, tune it on conversations, rank policies, compare models."""
+"""Decisions about a budget: solving for a size, tuning, and comparing models."""
 
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,

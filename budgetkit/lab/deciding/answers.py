@@ -1,8 +1,8 @@
-"""Answers: their lengths in conversations, and a reserve for the next one.
+"""Answer lengths in conversations, and a reserve for the next answers.
 
     smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
 
-The answers of one conversation are alike, so the conversation is the unit: see :mod:`budgetkit.promise`.
+Answers in one conversation are not independent, so the conversation is the unit; see :mod:`budgetkit.promise`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class AnswerReserve:
     tokens : int
         The reserve, in tokens.
     risk : float
-        Share of the next conversation's answers that may be longer, on average.
+        Accepted average share of the next conversation's answers that are longer.
     conversations : int
-        On how many it rests.
+        Number of conversations used.
     longest : int
-        The longest answer seen, in tokens.
+        The longest observed answer, in tokens.
     cut_short : float
-        Share of the answers seen that are longer than the reserve.
+        Share of the observed answers that are longer than the reserve.
 
     Examples
     --------
@@ -56,12 +56,12 @@ class AnswerReserve:
     cut_short: float
 
     def __str__(self) -> str:
-        """Return the sentence."""
+        """Return the result as a sentence."""
         return self.sentence
 
     @property
     def is_promise(self) -> bool:
-        """Whether there are enough conversations for a promise about the next one."""
+        """True if there are enough conversations for a promise about the next one."""
         return self.conversations >= needed(self.risk)
 
     @property
@@ -84,18 +84,19 @@ def answer_reserve(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        The conversations, or an object that contains them.
+        The conversations, or their paths or names.
     counter : str, Model or callable
         Function from text to tokens.
     risk : float, default 0.05
-        Share of the answers that may be longer.
+        Accepted share of longer answers.
     kind : {"all", "call", "text"}
-        Which answers: all, those that call tools, or those that do not.
+        The answers to use: all, those with tool calls, or those without.
 
     Returns
     -------
     AnswerReserve
-        By conformal risk control over conversations; the longest answer seen, and no promise, where they are too few.
+        A reserve by conformal risk control over conversations, or the longest observed answer without a promise if
+        there are too few.
 
     Raises
     ------
@@ -139,7 +140,7 @@ def answer_reserve(
 def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") -> list[Ints]:
     """Return the tokens of each conversation's answers.
 
-    If the provider reported an answer's tokens, that is its length; otherwise its text and calls are counted.
+    The length of an answer is the provider's number, if reported; otherwise its text and calls are counted.
     """
     lengths = []
     for trace in traces:
@@ -168,7 +169,7 @@ def _counted(message: Message, count: Count) -> int:
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
-    """Return the reserve of the answer, thinking excluded."""
+    """Return the reserve for the answer, without thinking."""
     reserves = [
         reserve
         for reserve in budget.reserves

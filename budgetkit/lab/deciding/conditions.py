@@ -1,4 +1,4 @@
-"""Conditions: a statement about all plans that :func:`budgetkit.deciding.solve` finds a size for."""
+"""Conditions: statements about all plans, for :func:`budgetkit.deciding.solve`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PlannedDemand:
 
     @property
     def overrun(self) -> bool:
-        """Whether some row requires more than the window holds."""
+        """True if a row exceeds the window."""
         claims = self.budget.held.items()
         reserved = sum(
             np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
@@ -55,7 +55,7 @@ class PlannedDemand:
 
 
 def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
-    """Return the number of the conversation that each row of demands belongs to."""
+    """Return the conversation number of each row of demands."""
     level = index.get_level_values(0) if index.nlevels > 1 else index
     return np.asarray(pd.factorize(level)[0], "int64")
 
@@ -68,21 +68,21 @@ def plan_demands(budget: Budget, demands: pd.DataFrame) -> PlannedDemand:
 
 @dataclass(frozen=True)
 class Condition:
-    """A statement that must be true of all plans.
+    """A statement that must hold for all plans.
 
     Parameters
     ----------
     name : str
-        In words, as in an answer: "nothing is cut".
+        The condition in words, such as "nothing is cut".
     holds : callable
-        Function that takes the plans and tells whether they meet it.
+        Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of more room: where it helps, the smallest window is searched for, where it harms, the largest. "No
-        window will do" is said only if this is known.
+        Effect of more room: "helps" searches for the smallest window, "harms" for the largest. If unknown, the absence
+        of a solution is never called proved.
     risk : float, optional
-        Where it promises something of the next conversation: the chance that this misses it.
+        For a promise about the next conversation, the probability that it breaks the promise.
     tokens : int, default 0
-        The most tokens that it needs in a section beyond the demands.
+        Maximum tokens needed in a section beyond the demands.
 
     Examples
     --------
@@ -99,24 +99,24 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Describe the lack of conversations; empty if there are enough."""
+        """Describe the lack of conversations. Empty if there are enough."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
 
 
 def nothing_cut(section: str | None = None) -> Condition:
-    """Require that nothing is cut, of one section or of any.
+    """Require that nothing is cut, in one section or in all.
 
     Parameters
     ----------
     section : str, optional
-        The section; default: all.
+        The section; default: all sections.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.deciding.solve`.
+        A condition for :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
@@ -138,28 +138,28 @@ def cut_at_most(
     *,
     only_these: bool = False,
 ) -> Condition:
-    """Limit the share of conversations or turns that lose something.
+    """Limit the share of conversations or turns that are cut.
 
-    It is a promise about the next conversation, so it needs 19 of them for a share of 5 %, and 99 for 1 %.
+    This is a promise about the next conversation, so a share of 5 % needs 19 conversations, and 1 % needs 99.
 
     Parameters
     ----------
     share : float
-        From 0 to 1; above 0 for a promise.
+        Maximum share, from 0 to 1; above 0 for a promise.
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
-        Whether the condition covers only the given conversations; then nothing is promised for the next ones.
+        If true, the condition covers only the given conversations, without a promise for the next ones.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.deciding.solve`.
+        A condition for :func:`budgetkit.deciding.solve`.
 
     Raises
     ------
     ValueError
-        If the share is not between 0 and 1, or it is of something else.
+        If the share is not between 0 and 1, or `of` is unknown.
 
     Examples
     --------
@@ -195,19 +195,19 @@ def cut_at_most(
 
 
 def holds_turns(turns: int, section: str = "history") -> Condition:
-    """Require that a section holds the last turns whole.
+    """Require that a section keeps the last turns whole.
 
     Parameters
     ----------
     turns : int
-        How many, at least 1.
+        Number of turns, at least 1.
     section : str, default "history"
         The section.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.deciding.solve`.
+        A condition for :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
@@ -228,19 +228,19 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
 
 
 def at_least(section: str, tokens: int) -> Condition:
-    """Require that a section may take at least so many tokens.
+    """Require a minimum limit of a section.
 
     Parameters
     ----------
     section : str
         The section.
     tokens : int
-        Its smallest limit, in tokens, whatever its demand.
+        Minimum limit of the section, in tokens, regardless of its demand.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.deciding.solve`.
+        A condition for :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
@@ -259,29 +259,28 @@ def at_least(section: str, tokens: int) -> Condition:
 
 
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
-    """Limit the cost of all rows together.
+    """Limit the total cost of all rows.
 
-    Every row is a request. Its input costs the full price, as if nothing were read from a cache, so the true bill is at
-    most that.
+    Each row is a request whose input costs the full price, as without a cache, so the actual bill is at most this cost.
 
     Parameters
     ----------
     dollars : float
-        The sum, in US dollars.
+        Maximum cost, in US dollars.
     prices : Prices or str
-        Token prices, or the name of a model to take them from.
+        Token prices, or the name of a model with these prices.
     answer : int, default 0
         Tokens of each answer.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.deciding.solve`, which then looks for the largest window.
+        A condition for :func:`budgetkit.deciding.solve`, which then searches for the largest window.
 
     Raises
     ------
     ValueError
-        If the sum is below 0, or a price is unknown.
+        If the cost is below 0, or a price is unknown.
 
     Examples
     --------

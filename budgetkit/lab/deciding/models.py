@@ -1,4 +1,4 @@
-"""Models side by side on the same conversations, and the price of a token."""
+"""Comparison of models on the same conversations, and the value of more tokens."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def compare_models(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        The conversations, or an object that contains them.
+        The conversations, or their paths or names.
     models : str or Model, or an iterable of these
-        One model or several.
+        One or more models.
     preset : callable or str
         Function from a model to its budget, or a preset's name.
     policy : Policy or str, optional
-        The pruning policy; default: the oldest messages are dropped first.
+        The pruning policy; default: drop the oldest messages first.
     price : callable, optional
         Function from a model's name to its prices.
 
     Returns
     -------
     DataFrame
-        One row per model, in the order given. Columns model, window (tokens), ends (the day that its provider ends it,
-        empty if none is known), largest (tokens of the longest conversation), conversations (how many), fits (share of
-        them that lose nothing), breaks (the section that loses something in most conversations, empty if none does),
-        first_loss (median turn, missing if nothing is lost), cost (US dollars for all, with the model's prompt cache;
-        missing if a price is unknown), tax (its tokens for these texts against the first model's, a ratio), exact
-        (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or "estimate").
+        One row per model, in the order given. Columns model, window (tokens), ends (its end date; empty if unknown),
+        largest (tokens of the longest conversation), conversations (their number), fits (share of them without losses),
+        breaks (the section with losses in most conversations; empty if none), first_loss (median turn; missing if
+        nothing is lost), cost (US dollars in total, with the model's prompt cache; missing if a price is unknown), tax
+        (ratio of its tokens to the first model's for these texts), exact (True if it counts exactly) and basis (of its
+        counts: "exact", "reconstructed" or "estimate").
 
     Examples
     --------
@@ -112,23 +112,23 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List for every line how much a few tokens more would keep.
+    """List the effect of a few more tokens for each line.
 
     Parameters
     ----------
     plan : Plan
         A plan of items, or of plain numbers.
     more : int, default 100
-        How many tokens: a larger window, a smaller reserve, a larger cap.
+        Additional tokens for the window or a cap, or fewer for a reserve.
 
     Returns
     -------
     DataFrame
-        One row per line, the one that keeps most first; for a section without a cap that loses something, what a floor
-        of so many tokens more does. Columns line, change (tokens), tokens (int64, net: kept beyond the present plan
-        in all sections together), gross (int64: in the sections that gain; the others pay the difference), items
-        (int64), score (float64, sum over kept items), gap (float64: score that the best choice for each section of
-        that plan would hold beyond it; 0 for plans of numbers) and gap_now (float64: the same of the present plan).
+        One row per line, the largest gain first; for an uncapped section with losses, the effect of a floor raised by
+        these tokens. Columns line, change (tokens), tokens (int64, net gain over the current plan in all sections),
+        gross (int64, gain in the sections that gain; the others lose the difference), items (int64), score (float64,
+        sum over kept items), gap (float64, additional score of the best choice for each section of that plan; 0 for
+        plans of numbers) and gap_now (float64, the same for the current plan).
 
     Raises
     ------
@@ -172,7 +172,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
 
 
 def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
-    """Yield each line with its change and the changed budget."""
+    """Yield each line, its change and the changed budget."""
     budget = plan.budget
     free = replace(budget, deficit="signed")
     changes = [("window", more, free.assign(window=budget.window + more))]
@@ -194,7 +194,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that a knapsack of each section would add."""
+    """Return the additional score of a knapsack for each section."""
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

@@ -1,9 +1,9 @@
-"""Objectives: numbers of a replay to minimise, and a setting's gain.
+"""Objectives: numbers of a replay to minimise, and the gain of a setting.
 
     gain = 1 - sum of the objective with a setting / sum at present         over conversations not used to choose it
 
-The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the conversations
-with something to gain.
+The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`) over random subsets of the
+conversations with something to gain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNSEEN = "conversations not used to choose it"
 
 @dataclass(frozen=True)
 class Objective:
-    """A number of a replay that should be small, with the words for it."""
+    """A number of a replay to minimise, with its wording."""
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"
@@ -44,11 +44,11 @@ class Objective:
     at_a_corner: str = ""  # why more of the same always wins
 
     def __call__(self, outcome: Replay, **options: Any) -> float:
-        """Return the number of one replay."""
+        """Return the number for one replay."""
         return self.measure(outcome, **options)
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
-        """Compare with the present setting, as "cuts 8 % fewer tokens"."""
+        """Describe the change from the current setting, as "cuts 8 % fewer tokens"."""
         less = self.less
         if more:
             less = less.replace("fewer", "more").replace("less", "more")
@@ -56,12 +56,12 @@ class Objective:
 
     @property
     def unit(self) -> str:
-        """The unit of the objective: " tokens"."""
+        """The unit of the objective, such as " tokens"."""
         return self.less.removeprefix("fewer").removeprefix("less")
 
 
 def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
-    """Sum the tokens that were dropped, cut from other sections or replaced by a summary."""
+    """Sum the tokens that were dropped, cut or summarised."""
     cut = float(np.sum(outcome.kept.dropped))
     for section, column in outcome.columns.items():
         if section != outcome.section:
@@ -75,7 +75,7 @@ def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
 def _lost_evidence(
     outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost"
 ) -> float:
-    """Count the needed messages that are missing; a summarised message is missing."""
+    """Count needed messages that are missing or summarised."""
     if pairs is None:
         pairs = evidence(outcome.trace)
     _, needs, is_there = needed_there(outcome, pairs)
@@ -133,7 +133,7 @@ OBJECTIVES: Mapping[str, Objective] = {
 def objective_of(
     objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
 ) -> tuple[str, Objective]:
-    """Return an objective with its name; any function of a replay can be one."""
+    """Return an objective by name or from a function."""
     if isinstance(objective, Objective):
         return next(name for name, known in OBJECTIVES.items() if known == objective), objective
     if callable(objective):
@@ -151,23 +151,23 @@ def objective_of(
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """The share that a setting saves on held-out conversations.
+    """The saving of a setting on held-out conversations.
 
     Parameters
     ----------
     before, after : float64 array, shape (conversations,)
-        The objective of each conversation, at present and with the setting.
+        The objective of each conversation, without and with the setting.
     seed : int, default 0
-        Seed of the random parts.
+        Seed of the random subsets.
     risk : float, default 0.05
-        Chance that the true share lies outside the interval.
+        Probability that the true share lies outside the interval.
 
     Attributes
     ----------
     share : float
-        By which the sum is smaller; minus infinity where it is 0 at present and not with the setting.
+        Relative reduction of the sum; minus infinity if the sum is 0 only without the setting.
     low, high : float
-        The interval of the true share; not a number where too few conversations have something to gain.
+        Interval of the true share; NaN if too few conversations have something to gain.
 
     Examples
     --------
@@ -210,13 +210,13 @@ class Gain:
 
     @property
     def holds(self) -> bool:
-        """Whether the whole interval is above 0."""
+        """True if the whole interval is above 0."""
         return self.low > 0
 
     def notices(self, objective: Objective) -> list[str]:
         """List limitations of the gain, such as too few conversations.
 
-        Another is one conversation that outweighs the others.
+        Another limitation is one conversation that outweighs the others.
         """
         notices = []
         needed = ceil(log2(2 / self.risk))
@@ -279,7 +279,7 @@ class Gain:
 
 
 def _saved(before: Any, after: Any) -> Floats:
-    """Return the share saved, 0 where both are 0."""
+    """Return the share saved, or 0 if both are 0."""
     before, after = np.asarray(before), np.asarray(after)
     ratio = np.where(after == 0, 1.0, np.inf)
     np.divide(after, before, out=ratio, where=before != 0)
@@ -287,7 +287,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return all subsets of the conversations, or a random sample of them."""
+    """Return all or a random sample of the subsets of conversations."""
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
         return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")
@@ -298,7 +298,7 @@ def _parts(conversations: int, seed: int, risk: float) -> Floats:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent: whole numbers from 10 on, one digit below.
+    """Format a share in percent, with one decimal below 10.
 
     Examples
     --------

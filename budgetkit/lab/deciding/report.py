@@ -1,4 +1,4 @@
-"""The report of a tuning: its table, its front, and a sentence for any setting."""
+"""Tuning reports: the table, the front, and a sentence for each setting."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRESENT = -1
 
 @dataclass(frozen=True)
 class TuningReport:
-    """Report a tuning on the conversations of a file."""
+    """The report of a tuning on the conversations of a file."""
 
     source: str
     budget: Budget
@@ -43,18 +43,18 @@ class TuningReport:
 
     @property
     def matter(self) -> list[str]:
-        """The lines that change the objective most."""
+        """The lines with the largest effect on the objective."""
         return matter(self.moves)
 
     @property
     def advised(self) -> int:
-        """The row to use; `PRESENT` if the present setting stays."""
+        """The row to use; `PRESENT` for the current setting."""
         if self.tuned.stays or self.tuned.row is None:
             return PRESENT
         return self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return a row's values as the table names them."""
+        """Return a row's values, named as in the table."""
         if row == PRESENT:
             return {line: str(value) for line, value in self.tuned.best.items()}
         return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
@@ -75,11 +75,11 @@ class TuningReport:
         return " ".join([*sentences, *self.tuned.notices])
 
     def holds(self, row: int) -> bool:
-        """Tell whether the whole interval of a setting's gain is above 0."""
+        """Return True if the whole interval of a setting's gain is above 0."""
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row per setting, the present one last, with its means on one half."""
+        """Return one row per setting with its means on one half, the current one last."""
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -98,7 +98,7 @@ class TuningReport:
         return table.dropna(ignore_index=True)
 
     def report(self, row: int, budget: Budget) -> str:
-        """Write the report as Markdown, with the budget."""
+        """Return the report as Markdown, with the budget."""
         aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
         # The answers above the reserve.
@@ -140,7 +140,7 @@ class TuningReport:
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'dearer'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the means of the present setting and of all others."""
+        """Return the means of the current setting and of all others."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
@@ -148,7 +148,7 @@ class TuningReport:
 
 
 def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
-    """Return the lines that change the result, the largest effect first."""
+    """Return the lines that affect the result, the largest effect first."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
     return [str(line) for line in moving["line"].drop_duplicates().head(most)]
 
@@ -165,7 +165,7 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    """Write a table as Markdown."""
+    """Format a table as Markdown."""
     lines: list[Any] = [table.columns, *table.itertuples(index=False)]
     head, *body = (f"| {' | '.join(map(_cell, row))} |" for row in lines)
     return "\n".join([head, "|" + "---|" * table.shape[1], *body])

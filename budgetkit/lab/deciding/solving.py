@@ -1,12 +1,12 @@
-"""Solve a budget backwards: the smallest window, the largest reserve, the least cap that meets a condition.
+"""Solving for the smallest or largest size of a line that meets a condition.
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
-Where more of a line can only help, or only harm, the size is found by halving. Where sizes are shares, or a section
-is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
+If more of a line can only help, or only harm, the size is found by bisection. If sizes are shares, or a section is
+dropped whole, a larger window may cut more; then a grid of sizes is tried first, and the result says so.
 
-Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.reasons.settled_window`), so
-that "no window will do" is said only where it is so.
+Windows are searched up to the size beyond which grants no longer grow (:func:`budgetkit.plan.reasons.settled_window`),
+so that "no window will do" is always proved.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class Solution:
     value : int, optional
         The size, in tokens; None if no size was found.
     so_that : str
-        The condition, in words.
+        The condition in words.
     find : {"smallest", "largest"}
-        Which end was looked for.
+        The size searched for.
     method : {"bisection", "scan"}
-        How: by halving, or by trying a grid of sizes and halving where it flips.
+        Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
-        Tokens between two sizes of the grid; a scan may have missed a size between them. It is 1 for a bisection.
+        Tokens between two sizes of the grid; a scan may miss a size between them. 1 for a bisection.
     budget : Budget, optional
         The budget with that size.
     binds : str
         The obstacle, if no size was found.
     is_proved : bool
-        If no size was found, whether it is proved that none exists.
+        If no size was found, True if none is proved to exist.
     conversations : int
         Number of conversations behind a promise about the next one; 0 without a promise.
 
@@ -89,7 +89,7 @@ class Solution:
 
     @property
     def holds(self) -> bool:
-        """Whether some size meets the condition."""
+        """True if a size meets the condition."""
         return self.value is not None
 
     def __str__(self) -> str:
@@ -122,36 +122,36 @@ def solve(
     Parameters
     ----------
     demands : mapping of str to int, DataFrame, Trace, messages, str, Path, or several of these
-        The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations; a
-        conversation also as its messages, its file or the name of a shipped one.
+        The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations. A
+        conversation may also be given as messages, a path or the name of a shipped one.
     budget : Budget, str, Path or callable
         The budget to change, or a preset or its name.
     line : str
-        ``"window"``, a reserve or a section, whose cap is solved for.
+        The line to solve for: ``"window"``, a reserve, or a section (its cap).
     so_that : Condition, optional
         The condition; default: :func:`budgetkit.lab.deciding.nothing_cut`.
     find : {"smallest", "largest"}, optional
-        Which end to look for. Default: the largest for a reserve or for a condition that more room harms, otherwise the
+        Size to search for. Default: the largest for a reserve or for a condition harmed by more room, otherwise the
         smallest.
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
-        Another window to begin with, in tokens.
+        Initial window, in tokens, instead of the budget's.
     between : tuple of int, optional
-        The sizes to choose from, in tokens; default: windows up to the size where a larger one grants no more.
+        Range of sizes, in tokens; default for windows: up to the size beyond which grants no longer grow.
 
     Returns
     -------
     Solution
-        Its value holds, and the next size toward the other end does not; None comes with what binds. A condition
-        that promises something of the next conversation has no value where there are too few of them.
+        The solution. Its value meets the condition and the next size does not; a value of None comes with the obstacle.
+        A condition that is a promise about the next conversation has no value if there are too few conversations.
 
     Raises
     ------
     LookupError
-        If there is no line of that name.
+        If the line is unknown.
     ValueError
         If the range is empty.
 
@@ -212,7 +212,7 @@ def solve(
 
 @dataclass(frozen=True)
 class LineSearch:
-    """The search for the size of one line of a budget, under many demands."""
+    """The search for the size of a line, under many demands."""
 
     budget: Budget
     frame: pd.DataFrame
@@ -221,7 +221,7 @@ class LineSearch:
 
     @classmethod
     def of(cls, budget: Budget, frame: pd.DataFrame, line: str) -> LineSearch:
-        """Look a line up in its budget."""
+        """Prepare the search for a line of a budget."""
         kinds = {row.name: row.kind for row in budget} | {"window": "window"}
         if line not in kinds:
             raise LookupError(f"Unknown line {brief(line)}. Choose one of {quoted(kinds)}.")
@@ -254,7 +254,7 @@ class LineSearch:
 
     @cached_property
     def is_monotone(self) -> bool:
-        """Whether more of the line can only help one side."""
+        """True if more of the line can only help, or only harm."""
         allocations = self.budget.allocations
         sizes: list[Any] = [reserve.size for reserve in self.budget.reserves]
         sizes += [size for a in allocations for size in (a.cap, a.floor)]
@@ -287,7 +287,7 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Name the section that still loses most at the most favourable end, and its limit."""
+        """Describe the section that loses most at the best size, and its limit."""
         at = f"with {self.line} at {far:,}"
         plans = self.plan_demands(far)
         if plans is None:
@@ -320,21 +320,20 @@ def solve_models(
     traces : sequence of Trace
         The conversations.
     models : iterable of str or Model
-        By name.
+        The models or their names.
     preset : str or callable
         A preset's name, or a function from a model to its budget.
     line, so_that
-        As :func:`solve` takes them.
+        As in :func:`solve`.
     **options
-        Further arguments of :func:`solve`: find, between.
+        Further arguments of :func:`solve`: `find` and `between`.
 
     Returns
     -------
     DataFrame
-        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing if no
-        size was found), is_within (whether a window that was found is within the model's own), exact (whether the
-        model's tokens are counted exactly), basis (what they rest on: "exact", "reconstructed" or "estimate") and
-        sentence.
+        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing if no size
+        was found), is_within (True if the window found is within the model's own), exact (True if the model's tokens
+        are counted exactly), basis (of the counts: "exact", "reconstructed" or "estimate") and sentence.
 
     Examples
     --------
@@ -371,7 +370,7 @@ def solve_models(
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
-    """Join demands in one frame, indexed by the number of the conversation."""
+    """Join demands in one frame, indexed by conversation number."""
     demands = _opened(demands)
     if isinstance(demands, pd.DataFrame):
         return demands
@@ -392,7 +391,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Open conversations of a file, a shipped name or messages."""
+    """Load conversations from a file, a shipped name or messages."""
     if isinstance(demands, str | PathLike):
         traces = traces_of(demands)
         return traces[0] if len(traces) == 1 else traces
@@ -407,7 +406,7 @@ def _opened(demands: Any) -> Any:
 
 
 def _is_spoken(value: Any) -> bool:
-    """Tell whether a value is a message."""
+    """Return True if a value is a message."""
     if isinstance(value, Mapping):
         return "role" in value or isinstance(value.get("type"), str)
     return hasattr(value, "role") or hasattr(value, "content")

@@ -1,4 +1,4 @@
-"""The search space: values to try by line, and the least reserve."""
+"""The search space: values to try by line, and the minimum reserve."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ def candidates(
     risk: float = 0.05,
     locked: Collection[str] = (),
 ) -> dict[str, Data]:
-    """Return the values to try for each line that is not locked.
+    """Return the values to try for each unlocked line.
 
-    An explorer and :func:`budgetkit.lab.deciding.tune` try the same. The answer's reserve never falls below what
-    :func:`budgetkit.lab.deciding.answer_reserve` finds. A cap is tried at half, at once and at one and a half times its
-    size, and the remainder with less than all that is left.
+    Explorers and :func:`budgetkit.lab.deciding.tune` use the same values. The answer's reserve is at least that of
+    :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size, and the remainder
+    with less than everything left.
 
     Parameters
     ----------
     budget : Budget, str, Path or Mapping
-        The present setting, or an object that contains it.
+        The current budget.
     traces : sequence of Trace, str or Path
-        The conversations, or an object that contains them.
+        The conversations, or their paths or names.
     counter : str, Model or callable
         Function from text to tokens.
     risk : float, default 0.05
-        Share of the answers that may be longer than their reserve.
+        Accepted share of answers longer than their reserve.
     locked : collection of str
-        Lines that stay as they are.
+        Lines to keep unchanged.
 
     Returns
     -------
     dict
-        For each line its sizes in tokens by name, None for no cap.
+        Sizes of each line in tokens, by name; None means no cap.
 
     Examples
     --------
@@ -101,19 +101,19 @@ def candidates(
 
 
 def setting_text(setting: Setting) -> str:
-    """Write a setting in one line: "output 500, history 2,000"."""
+    """Format a setting on one line, as "output 500, history 2,000"."""
     return ", ".join(f"{line} {value}" for line, value in setting.items())
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
-    """Return the sizes of a setting; a policy stays a name."""
+    """Return the sizes of a setting; a policy is kept as a name."""
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
 
 
 def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data], str]:
-    """Return all settings of these values, or some drawn by the seed.
+    """Return all settings of these values, or a random sample.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The present budget and policy, the values to try, and the least reserve."""
+    """The current budget and policy, the values to try, and the minimum reserve."""
 
     budget: Budget
     policy: Policy
@@ -163,7 +163,7 @@ class SearchSpace:
     floor: AnswerReserve | None = None
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the least reserve if a setting could go below it."""
+        """Add the minimum reserve if a setting may go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -179,14 +179,14 @@ class SearchSpace:
         return (self.budget.assign(**lines) if lines else self.budget), policy
 
     def is_present(self, setting: Setting) -> bool:
-        """Tell whether a setting is the present one."""
+        """Return True if a setting is the current one."""
         try:
             return self.apply(setting) == (self.budget, self.policy)
         except ValueError:  # the budget refuses such sizes
             return False
 
     def is_short(self, setting: Setting) -> bool:
-        """Tell whether a setting reserves less than answers need."""
+        """Return True if a setting reserves too little for answers."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return False
@@ -198,7 +198,7 @@ class SearchSpace:
         return budget.sizes[reserve.name] < self.floor.tokens
 
     def present(self) -> Data:
-        """Return the present setting."""
+        """Return the current setting."""
         now = {line.name: line.tokens for line in self.budget}
         now |= {"window": self.budget.window}
         setting = {}
@@ -209,7 +209,7 @@ class SearchSpace:
         return setting
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a value of a line in tokens; no cap is the whole window."""
+        """Return a line's value in tokens; no cap means the whole window."""
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))
@@ -222,11 +222,11 @@ class SearchSpace:
         return tokens_of(amount_of("size", value), self.budget.window)
 
     def size(self, setting: Setting) -> int:
-        """Return all lines of a setting in tokens."""
+        """Return the size of each line of a setting, in tokens."""
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
-        """Count the settings that reserve too little for answers."""
+        """Return a notice about settings that reserve too little for answers."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return
@@ -242,7 +242,7 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Warn of a setting at the ends of all that was tried."""
+        """Warn about a setting at the edge of the tried values."""
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

@@ -1,8 +1,8 @@
-"""Tune a budget on conversations of your own, and say whether the gain holds on others.
+"""Tuning of a budget on your own conversations, with a test on held-out ones.
 
-Conversations are split into two halves. Each half chooses a setting, which is measured on the other half, beside the
-present setting. The best setting on the half that chose it always looks good there; the other half decides, and nothing
-is chosen by it. Both measurements are pooled, which finds more true gains than one alone.
+Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
+other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
+measurements are pooled, which detects more true gains than one alone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ POOLED_RISK = 0.025
 
 @dataclass(frozen=True)
 class Measurement:
-    """Replays of a conversation under several settings, and the objectives of each."""
+    """A measurement of settings by replays of a conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]
@@ -60,7 +60,7 @@ class Measurement:
     options: Raw
 
     def __call__(self, trace: Trace) -> list[list[float]]:
-        """Measure one conversation; a setting that cannot be planned is not a number."""
+        """Measure one conversation; NaN for a setting that cannot be planned."""
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
             # What needs what is the same under every setting.
@@ -82,7 +82,7 @@ class Measurement:
         client: Client | None = None,
         progress: Progress | None = None,
     ) -> Floats:
-        """Measure every conversation, here, in processes or on a cluster."""
+        """Measure all conversations, optionally in processes or on a cluster."""
         with ExitStack() as stack:
             if client is None and workers > 1:
                 coming = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
@@ -103,21 +103,21 @@ class TuningResult:
     Parameters
     ----------
     space : SearchSpace
-        The present budget and policy, and the lines that may change.
+        The current budget and policy, and the lines that may change.
     settings : sequence of dict
-        The settings that were tried, each with a value's name by line.
+        The tried settings, each a mapping from lines to names of values.
     aims : mapping of str to Objective
-        The objectives; the first decides.
+        The objectives; the first one decides.
     scores : ndarray
-        Every measure: conversations x settings, the present one first, x objectives.
+        All measurements, of shape (conversations, settings, objectives), the current setting first.
     parts : tuple of list of int
-        The two halves of the conversations. The table shows the first.
+        The two halves of the conversations; the table shows the first.
     seed : int
         Seed of the split.
     search : str
-        How the settings were found: "all", or "drawn by the seed".
+        Choice of the settings: "all" or "drawn by the seed".
     no_more : collection of str
-        Objectives that the chosen setting must not make worse than the present one.
+        Objectives that the chosen setting must not worsen.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason why each setting is ruled out; empty if it is not."""
+        """The reason why each setting is excluded. Empty if it is not."""
         floor = self.space.floor
         reasons = []
         for place, setting in enumerate(self.settings):
@@ -172,10 +172,10 @@ class TuningResult:
         return reasons
 
     def choice(self, part: Sequence[int]) -> int | None:
-        """Return the row of the best setting on some conversations; None for the present one.
+        """Return the row of the best setting on some conversations.
 
-        Among settings with equal results the present one is chosen, otherwise the larger. A present reserve that is too
-        small for the answers is not kept.
+        None means the current setting, which is chosen among equal results, otherwise the larger one. A current reserve
+        that is too small for the answers is not kept.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -211,7 +211,7 @@ class TuningResult:
 
     @cached_property
     def row(self) -> int | None:
-        """The row of the table with the candidate; None if the present setting is best."""
+        """The table row of the candidate; None if the current setting is best."""
         return self.choice(self.parts[0])
 
     @property
@@ -220,14 +220,14 @@ class TuningResult:
 
     @property
     def candidate(self) -> Data:
-        """The best setting of the first half, whether or not its gain holds."""
+        """The best setting of the first half, regardless of its gain."""
         return self.space.present() if self.row is None else dict(self.settings[self.row])
 
     @cached_property
     def stays(self) -> bool:
-        """Whether the present setting stays: no other is better, or no gain holds.
+        """True if the current setting stays, because no gain holds.
 
-        A present setting that cannot be planned, or that reserves less than answers need, does not stay.
+        A current setting that cannot be planned, or reserves too little for answers, never stays.
         """
         if self._is_present:
             return True
@@ -236,7 +236,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The values to use, by line: the candidate's, or the present ones where these stay."""
+        """The values to use, by line: the candidate's or the current ones."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property
@@ -271,7 +271,7 @@ class TuningResult:
 
     @property
     def front(self) -> pd.DataFrame:
-        """The settings that no other beats in all objectives."""
+        """The settings that no other one beats in all objectives."""
         return self.table[self.table["front"]].reset_index(drop=True)
 
     @cached_property
@@ -280,11 +280,11 @@ class TuningResult:
         return self.gain_at(self.row)
 
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
-        """Return the gain of a row of the table; None for the present setting.
+        """Return the gain of a row of the table, or None for the current setting.
 
-        The candidate's is pooled: each half is measured with the setting that the other half chose. Any other row is
-        measured on the second half, with an interval as wide as all rows of the front need it together, or all rows
-        where it is not on the front: who looks at many settings finds one that was lucky.
+        The gain of the candidate is pooled: each half is measured with the setting chosen by the other half. Any other
+        row is measured on the second half. Its interval is corrected for multiple comparisons, over all rows of the
+        front, or over all rows if it is not on the front.
         """
         halves: list[tuple[int | None, list[int]]] = [(row, self.parts[1])]
         risk = 0.05
@@ -301,9 +301,9 @@ class TuningResult:
 
     @property
     def notices(self) -> list[str]:
-        """Limitations of the result, such as settings left out.
+        """Limitations of the result, such as excluded settings.
 
-        Other examples are halves that disagree, and a best setting at the edge of the settings tried.
+        Other examples are halves that disagree, and a best setting at the edge of the tried values.
         """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
@@ -358,59 +358,61 @@ def tune(
     no_more: Collection[str] = (),
     **options: Any,
 ) -> TuningResult:
-    """Choose the best setting of a few lines, and measure it on other conversations.
+    """Choose the best setting of some lines, and test it on held-out conversations.
 
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        At least four conversations; an interval of the gain needs seven with something to gain. A string is a shipped
-        trace's name or a path.
+        At least four conversations; an interval of the gain needs seven with something to gain. A string is the name of
+        a shipped trace or a path.
     budget : Budget, str, Path or callable
-        The present setting, or a preset or its name.
+        The current budget, or a preset or its name.
     vary : mapping of str to iterable, optional
         The lines to vary: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
         names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. Default: the
-        settings that :func:`budgetkit.lab.deciding.candidates` finds for this budget and these conversations.
+        values of :func:`budgetkit.lab.deciding.candidates` for this budget and these conversations.
     objective : str, callable or sequence of both, default "cut"
-        Minimized: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
-        of the sent tokens) or any function from a `Replay` to a number. The first decides, the others are on the front.
+        Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
+        (share of the sent tokens) or any function from a `Replay` to a number. The first one decides; all define the
+        front.
     policy : Policy or str, optional
-        The present policy, or its name; default: the oldest messages are dropped first.
+        The current policy, or its name; default: drop the oldest messages first.
     prices : Prices or str, optional
-        Token prices, or the name of a model to take them from; for "cost".
+        Token prices, or the name of a model with these prices, for "cost".
     model : str or Model, optional
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         A window in tokens that replaces the model's.
     trials : int, default 2,000
-        Settings to try at most. Where there are more, the seed draws which are tried, and the outcome says so.
+        Maximum number of settings to try. If there are more, a random sample is tried, and the result says so.
     seed : int, default 0
-        The same seed splits and draws the same.
+        Seed of the split and of the sample.
     workers : int, default 1
-        Processes.
+        Number of processes.
     client : dask.distributed.Client, optional
-        A cluster to work on.
+        Dask client of a cluster to use.
     progress : callable, optional
-        Told after each conversation how many are done, and of how many; an error that it raises ends the work.
+        Function called with the number of finished conversations and their total after each one; an error that it
+        raises stops the tuning.
     risk : float, optional, default 0.05
-        Share of the answers that may be longer than their reserve: a setting that reserves less than
-        :func:`budgetkit.lab.deciding.answer_reserve` finds is left out. None leaves none out.
+        Accepted share of answers longer than their reserve: settings that reserve less than
+        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes none.
     summaries : {"lost", "kept"}
-        Whether summarised messages count as lost.
+        Treatment of summarised messages: count as lost or as kept.
     no_more : collection of str
-        Objectives, among those given, that the chosen setting must not make worse than the present one.
+        Given objectives that the chosen setting must not worsen.
     **options
         Further arguments of :func:`budgetkit.replay`: counter, framing, by, cache.
 
     Returns
     -------
     TuningResult
-        The budget to use, which is the present one unless a gain holds, and the best candidate beside it.
+        The budget to use, which is the current one unless a gain holds, and the best candidate.
 
     Raises
     ------
     ValueError
-        If there are too few conversations, nothing to vary, or no setting that may be chosen.
+        If there are too few conversations, nothing to vary, or no permitted setting.
     LookupError
         If a line, a policy or an objective is unknown.
 
@@ -485,21 +487,21 @@ def sensitivity(
     progress: Progress | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Move each line alone, and measure an objective.
+    """Measure the effect of each line alone on an objective.
 
-    Only the first half of the conversations that :func:`tune` splits with the same seed is looked at.
+    Only the first half of the conversations is used, as split by :func:`tune` with the same seed.
 
     Parameters
     ----------
     traces, budget, vary, objective, policy, model, window, prices, seed, progress, **options
-        As :func:`tune` takes them, with one objective.
+        As in :func:`tune`, with one objective.
 
     Returns
     -------
     DataFrame
-        One row per line and value: line, value, mean (of the objective over the conversations), change (against the
-        present setting, a share), conversations (how many) and spread (of the line's changes: the most less the least,
-        0 among them). The line with the widest spread comes first.
+        One row per line and value: line, value, mean (of the objective over the conversations), change (relative to the
+        current setting), conversations (their number) and spread (range of the line's changes, including 0). The line
+        with the largest spread is first.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Base: the common explorer class, and the way it applies a change.
 
-There is one value, the settings, and one way to change it: a command gives the next settings, and all that is shown
-follows from them. A control, a handle in the page and a line of code send the same commands.
+The state is a single value, the settings, changed only by commands that return the next settings; everything shown
+follows from them. Controls, handles on the page and code send the same commands.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from budgetkit.message import Data
 
 
 class Explorer(Generic[S, F]):
-    """Settings, and a view that draws their controls and results.
+    """The base class of explorers: settings, and a view of their controls and results.
 
     Attributes
     ----------
     view : View
-        The page's side: one anywidget.
+        The widget of the page.
     panel : Panel
-        The controls; the keys of `panel.inputs` are those that `set` takes.
+        The controls; the keys of `panel.inputs` are those of `set`.
     stage : Stage
         The settings, their results and the library.
     """
@@ -67,17 +67,17 @@ class Explorer(Generic[S, F]):
         self._send_charts()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a report: one HTML file that needs no kernel and no network.
+        """Save a report as a self-contained HTML file.
 
         Parameters
         ----------
         path : str or path
-            It ends with .html. It contains the conversation's messages, as far as they fit.
+            Path that ends in .html. The file contains as many messages of the conversation as fit.
 
         Raises
         ------
         ValueError
-            If it ends with something else.
+            If the path has another ending.
         """
         check_html(path)
         with self._lock:
@@ -97,7 +97,7 @@ class Explorer(Generic[S, F]):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The set-up as text to copy, by "python", "yaml" and "json"."""
+        """The set-up as text, by "python", "yaml" and "json"."""
         with self._lock:
             return self.kind.texts(self.stage)
 
@@ -107,8 +107,8 @@ class Explorer(Generic[S, F]):
         Parameters
         ----------
         path : str or path
-            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped ones; where
-            texts are looked at, also a folder or a glob.
+            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped ones; for texts
+            also a folder or a glob.
         """
         self._run_command("path", path=str(path))
 
@@ -118,22 +118,22 @@ class Explorer(Generic[S, F]):
         Parameters
         ----------
         text : str
-            YAML or JSON, as `texts` gives it.
+            YAML or JSON, as in `texts`.
         """
         self._run_command("load", text=text)
 
     def set(self, **values: Any) -> None:
-        """Set controls by their keys, one after the other.
+        """Set controls by their keys, in order.
 
         Parameters
         ----------
         **values
-            The keys are the keys of `panel.inputs`; numbers can be texts such as "25%" or "100k".
+            Values by keys of `panel.inputs`; numbers may be texts such as "25%" or "100k".
 
         Raises
         ------
         LookupError
-            If there is no such control. A value that cannot be is refused in `status`, as it is on the page.
+            If the control is unknown. An invalid value is reported in `status`, as on the page.
         """
         for key, value in values.items():
             self.panel[key]
@@ -147,12 +147,12 @@ class Explorer(Generic[S, F]):
         line : str
             A section or a reserve of the budget.
         size : int, str or None
-            In tokens, or a text such as "25%" or "100k"; None for no cap.
+            Size in tokens, or a text such as "25%" or "100k"; None for no cap.
 
         Raises
         ------
         LookupError
-            If there is no such line.
+            If the line is unknown.
         """
         self.set(**{f"line_{line}": size})
 
@@ -162,7 +162,7 @@ class Explorer(Generic[S, F]):
         Parameters
         ----------
         call : callable
-            It is given the explorer.
+            Function that takes the explorer.
         """
         self._listeners.append(call)
 
@@ -171,25 +171,25 @@ class Explorer(Generic[S, F]):
         self._undo_or_redo("undo")
 
     def redo(self) -> None:
-        """Redo the change that was taken back."""
+        """Redo the undone change."""
         self._undo_or_redo("redo")
 
     def reset(self) -> None:
-        """Return to the first settings; locks stay."""
+        """Return to the initial settings; keep the locks."""
         self._run_command("reset")
 
     @property
     def settings(self) -> S:
-        """The explorer's settings: one frozen value that decides all else."""
+        """The explorer's settings, an immutable value that determines everything else."""
         return self.stage.settings
 
     @property
     def library(self) -> Library:
-        """The conversations and texts that can be opened, each counted once."""
+        """The available conversations and texts, each counted once."""
         return self.stage.library
 
     def take(self, settings: S, afresh: bool = False) -> None:
-        """Show other settings, as one undo step or as a new start."""
+        """Show other settings, as one undo step or as a new initial state."""
         with self._reporting_problems():
             if afresh:
                 self._start = settings
@@ -197,7 +197,7 @@ class Explorer(Generic[S, F]):
 
     @property
     def status(self) -> str:
-        """The sentence that the view shows: the state of the budget, or the last problem."""
+        """The status sentence of the view: the state of the budget, or the last problem."""
         return str(self.view.state["status"]["text"])
 
     def _run_command(
@@ -210,7 +210,7 @@ class Explorer(Generic[S, F]):
         sent: Data | None = None,
         **values: Any,
     ) -> None:
-        """Run a command; if it fails, change nothing and show the error beside its box."""
+        """Run a command; if it fails, change nothing and show the error."""
         with self._reporting_problems(ack, beside):
             commands: Mapping[str, Command] = {**self.kind.commands, "reset": self._reset}
             if kind not in commands:
@@ -229,7 +229,7 @@ class Explorer(Generic[S, F]):
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:
-        """Lock out other threads; show an error as the status, beside its box."""
+        """Hold the lock, and show an error as the status."""
         with self._lock:
             try:
                 yield
@@ -246,7 +246,7 @@ class Explorer(Generic[S, F]):
             self._apply(history, ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
-        """Show a step of the history; if that fails or is interrupted, restore the step before."""
+        """Show a step of the history; on failure, restore the previous step."""
         library = self.stage.library
         stage = Stage(history.now, self.kind.results(history.now, library), library)
         before = self._history, self.stage
@@ -264,13 +264,13 @@ class Explorer(Generic[S, F]):
             call(self)
 
     def _redraw(self) -> None:
-        """Draw again, with the tables and folds that are open now."""
+        """Redraw the view with its open tables and folds."""
         with self._reporting_problems():
             self._update_folds()
             self._send_charts()
 
     def _recompute_fold(self, fold: str) -> None:
-        """Compute an open fold again and show it; any thread may call this."""
+        """Recompute an open fold and show it, from any thread."""
         with self._lock:
             self._folds.forget(fold)
             self._update_folds()
@@ -360,13 +360,13 @@ class Explorer(Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The start and the changes since, for the saved notebook; None without changes."""
+        """The initial settings and the changes, for the saved notebook; None if unchanged."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None
 
     def _go_on(self, kept: str) -> None:
-        """Restore the settings that a notebook kept, if they have the same start."""
+        """Restore the settings saved in a notebook, if the initial ones are the same."""
         if not kept:
             return
         first, changed = json.loads(kept)
@@ -383,13 +383,13 @@ class Explorer(Generic[S, F]):
         return self.view
 
     def show_still(self) -> None:
-        """Show the picture, with the settings that the saved notebook kept."""
+        """Show the static picture and store the settings in the notebook."""
         with self._lock:
             self._go_on(saved_settings())
             self.still.show(report_html(self.view.state, repr(self), self._kept))
 
     def _ipython_display_(self) -> None:
-        """Show the explorer, and beside it the picture that stays when there is no kernel."""
+        """Show the explorer, with a static picture for use without a kernel."""
         from IPython.display import display
 
         self.show_still()

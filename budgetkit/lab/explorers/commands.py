@@ -1,14 +1,14 @@
-"""Commands: every change that all explorers know, by name. One function each, from settings to settings.
+"""Commands shared by all explorers: functions from settings to settings.
 
-A slider, a handle in the page, a button and a line of code all end here. Settings say which part of them is a budget,
-which shelf of the library they show something of, and how they show another thing of it. So one command serves all:
+Sliders, handles, buttons and code all use them. Settings define their budget part, their shelf of the library, and how
+to show another entry of it, so one command serves all explorers:
 
     command                   budget explorer          conversation, accuracy explorer
     preset, name="rag"        settings.preset          settings.budget_settings.preset
     path, path="talk.json"    settings.showing("talk.json"), the name that the shelf gave what it read
 
-Commands of a single explorer are in its own folder. The annotations of a command are all that it is given
-(`reach.arguments`): declare a path as `FilePath` and a counter as `CounterName`.
+Commands of a single explorer are in its own folder. A command gets only its annotated arguments (`reach.arguments`):
+annotate a path as `FilePath` and a counter as `CounterName`.
 """
 
 from __future__ import annotations

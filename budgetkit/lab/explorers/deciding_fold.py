@@ -1,7 +1,7 @@
-"""Decide: the fold of an explorer that tunes its budget on the conversations of its file, when a button says so.
+"""The panel that tunes a budget on the conversations of its file.
 
-The work is done in a thread of its own, from values that never change; a slider waits for none of it. The result stays
-until the next run, and names the budget it began from.
+Tuning runs in a separate thread on immutable values, so sliders never wait. The result stays until the next run, and
+states its initial budget.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ class TuningRun:
 
     @property
     def runs(self) -> bool:
-        """Whether the search is still running."""
+        """True if the search is still running."""
         return self.thread is not None and self.found is None and not self.problem
 
 
 class StoppedError(RuntimeError):
-    """The work was stopped by hand."""
+    """The user stopped the work."""
 
 
 class DecideFold(Content):
@@ -156,7 +156,7 @@ class DecideFold(Content):
         return [*parts, *self._told(run.found)]
 
     def hear(self, stage: AnyStage, event: Data) -> Any:
-        """Choose an objective or a risk, begin, stop, or set the sliders to a point of the front."""
+        """Handle choices, start and stop, or apply a point of the front."""
         if event.get("objective") in OBJECTIVES:
             self._objective = str(event["objective"])
         elif event.get("risk") in RISKS:
@@ -291,7 +291,7 @@ class DecideFold(Content):
 def decide(
     case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the lines that matter and tune them together; `tell` receives the progress and may stop it."""
+    """Find the most important lines and tune them together."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:
@@ -386,7 +386,7 @@ def case_demand(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFr
 
 
 def cut_tokens(case: Case, budget: Budget) -> int:
-    """Return how many tokens of all requests a budget cuts."""
+    """Return the tokens that a budget cuts in all requests."""
     signed = replace(budget, deficit="signed", undeclared="pool")
     roles = None if budget.name == case.budget.name else budget.roles
     columns = RequestBatch(case_demand(case, roles)).columns(signed)

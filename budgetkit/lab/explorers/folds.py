@@ -1,8 +1,8 @@
 """Folds: an explorer's collapsible panels, each computed when it is opened.
 
-A fold says what it holds as parts: texts, lists, rows with a button, choices, figures and texts to take away. While
-its explorer's settings move it is out of date, and says so; the page asks for it again once the hand rests, so that
-nothing slow lies on the way of a slider.
+The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When
+settings change, it is marked as outdated, and the page requests it again once the slider rests, so that slow work never
+delays a slider.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _written(value: Any) -> str:
 def refusal(problem: Exception) -> Data:
     """Return an error as the view's status.
 
-    An unforeseen one comes with its location, for a bug report.
+    An unexpected error includes its location, for a bug report.
     """
     sentence = str(problem)
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
@@ -121,7 +121,7 @@ class Fold:
 
     The home is a module and its class, which is imported when the panel opens.
 
-    A wing that stands above the explorers can make one as well.
+    Packages in layers above the explorers can add folds, too.
     """
 
     title: str
@@ -206,7 +206,7 @@ class Folds:
         return to
 
     def forget(self, name: str) -> None:
-        """Forget a fold's parts, so that `refresh` makes them again."""
+        """Discard a fold's parts, so that `refresh` recomputes them."""
         self._of.pop(name, None)
 
     def _content(self, name: str) -> Content:

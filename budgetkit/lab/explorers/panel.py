@@ -1,7 +1,7 @@
-"""Panel: the controls beside the view as plain data, each with its command.
+"""Panel: the controls of an explorer as plain data, with their commands.
 
-The page sends one message, ``set``, with the key of a control and what the hand put there; code calls `Explorer.set`
-with the same keys.
+The page sends one message, ``set``, with the key and the value of a control; code calls `Explorer.set` with the same
+keys.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def typed_number(text: str, whole: int | None = None) -> int:
 
 @dataclass(frozen=True)
 class Number:
-    """A typed number; invalid input is refused with a message, and the present number stays.
+    """A typed number; invalid input causes an error and keeps the current number.
 
     Examples
     --------
@@ -121,11 +121,11 @@ class Number:
 
     @property
     def text(self) -> str:
-        """The present number as the page shows it."""
+        """The current number as shown on the page."""
         return box_text(self.present)
 
     def read(self, value: Any) -> Any:
-        """Return the typed value, or the number given by code."""
+        """Return the typed value, or a number from code."""
         if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
             return None
         stays = "it stays empty" if self.present is None else f"{self.text} stays"
@@ -160,7 +160,7 @@ class Number:
 
 
 def box_text(number: float | None) -> str:
-    """Write a number as a box shows it.
+    """Format a number for a box.
 
     Examples
     --------
@@ -247,25 +247,25 @@ class Panel:
         }
 
     def group(self, heading: str, **drawn: Any) -> None:
-        """Begin a group; `folds` has it folded at first, `under` puts it under the first figure."""
+        """Start a group; `folds` collapses it, `under` puts it below the first figure."""
         key = f"group {len(self._groups)}"
         self._groups.append({"key": key, "heading": heading, **drawn, "controls": []})
 
     def drop(self, key: str) -> None:
-        """Leave out a control."""
+        """Remove a control."""
         self.inputs.pop(key, None)
         for group in self._groups:
             group["controls"] = [drawn for drawn in group["controls"] if drawn["key"] != key]
 
     def add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
-        """Add a control of any kind that the page knows."""
+        """Add a control of any kind."""
         self.inputs[key] = command
         tip = read_toml("glossary.toml")["tips"].get(label, label)
         control = {"is": kind, "key": key, "label": label, "tip": tip, **drawn}
         self._groups[-1]["controls"].append(control)
 
     def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:
-        """Add a box for text; `among` names the list that it is completed from."""
+        """Add a text box; `among` is the list for its completion."""
         self.add(key, "text", label, command, {"value": value, **drawn})
 
     def number(self, key: str, label: str, number: Number, command: Input, **drawn: Any) -> None:
@@ -275,7 +275,7 @@ class Panel:
     def choice(
         self, key: str, label: str, value: Any, command: Input, among: str, **drawn: Any
     ) -> None:
-        """Add a list to choose from; with `rows`, several can be chosen."""
+        """Add a list; with `rows`, several entries can be selected."""
         self.add(key, "choice", label, command, {"value": value, "among": among, **drawn})
 
     def line(

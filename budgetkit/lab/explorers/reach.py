@@ -1,11 +1,11 @@
 """Reach: checked arguments of commands, and the files they may open.
 
-A command declares its arguments by its annotations, and `arguments` lets nothing else through. A page sends JSON, so
-`bytes` come only from an upload and a `Trace` only from code.
+`arguments` accepts only the annotated arguments of a command. A page sends JSON, so `bytes` come only from an upload
+and a `Trace` only from code.
 
-A notebook user has a kernel that can read any file, so any path is opened. Where an explorer is served to a browser
-without one, as by ``make app``, the boxes for paths would read with the rights of the user who started the server:
-there they open one file or one folder, and no link that leads out of it.
+In a notebook, the kernel can read any file, so any path may be opened. An explorer served without a notebook, as by
+``make app``, reads with the rights of the user who started the server, so its path boxes open only one file or folder,
+and no links out of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Reach:
     Parameters
     ----------
     root : Path, optional
-        The one file, or the folder whose files they are; default: nothing.
+        The file or folder that may be opened; default: none.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Reach:
         Parameters
         ----------
         path : str
-            As it was typed; a relative one starts at the folder.
+            The typed path; a relative one starts at the folder.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class Reach:
         Raises
         ------
         PermissionError
-            If it leads outside.
+            If the path leads outside.
         """
         problem = f"Cannot open {one_line(path)}"
         if self.root is None:
@@ -104,7 +104,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    A folder stands for all files in it.
+    A folder means all files in it.
     """
     if place.is_dir():
         return [*place.rglob("*")]
@@ -139,7 +139,7 @@ def arguments(
     TypeError
         If one is missing, unknown or not of its type.
     PermissionError
-        If one would open a file that is out of reach.
+        If an argument would open a file outside.
     """
     model = _model(getattr(command, "__func__", command))
     try:
@@ -154,7 +154,7 @@ def arguments(
 
 @cache
 def _model(command: Callable[..., Any]) -> type[BaseModel]:
-    """Return the arguments that a command declares as a schema."""
+    """Return the declared arguments of a command as a schema."""
     hints = get_type_hints(command, include_extras=True)
     fields: Data = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)

@@ -1,4 +1,4 @@
-"""Reading: messages as blocks of the view's reader, and a cut shown at the character where it falls."""
+"""The reader: messages as blocks, with cuts shown at their exact place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_BARS = 14  # of messages; the table has them all
 
 
 class BilledFold(Content):
-    """The ledger of the request that is shown."""
+    """Panel with the ledger of the shown request."""
 
     stage = "all that this turn asks for, before the budget cuts"
 
@@ -73,7 +73,7 @@ class CheckFold(Content):
     """Panel of findings on the budget itself, before anything is planned."""
 
     def parts(self, stage: AnyStage) -> list[Data]:
-        """List the findings on the budget; one sentence if there are none."""
+        """List the findings on the budget, or a sentence if there are none."""
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
             return [text_part(f"No problem found by the {len(CODES):,} checks of {PAGE}.", "fits")]
@@ -155,7 +155,7 @@ def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
 
 
 def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> Iterator[Data]:
-    """Return the ends of a part next to a cut, and the length left out."""
+    """Return the ends of a part next to a cut, and the omitted length."""
     if not text:
         return
     more = {"struck": True} if struck else {}

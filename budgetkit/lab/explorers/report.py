@@ -1,7 +1,7 @@
-"""Report: an explorer as one file of HTML, which needs no kernel and no network.
+"""Reports: an explorer as one self-contained HTML file.
 
-Everything that varies goes into the page as text, or as JSON that a script reads and sets as text. The page forbids
-itself, by its policy, any script but its own and any request at all. The same explorer gives the same bytes.
+Variable content is inserted as text, or as JSON that a script sets as text. The page's content security policy forbids
+all requests and all scripts but its own. The same explorer gives the same bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHOWN: set[str] = set()  # cells that have shown an explorer in this kernel
 
 
 class Still:
-    """The picture of one explorer, once that has been shown."""
+    """The static picture of a shown explorer."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -46,7 +46,7 @@ class Still:
         self._timer: threading.Timer | None = None
 
     def show(self, drawn: str) -> None:
-        """Publish the picture for the first time, or again in another cell."""
+        """Publish the picture in the current cell."""
         from IPython.display import display
 
         self._name = f"budgetkit-{uuid4().hex}"
@@ -54,7 +54,7 @@ class Still:
         display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
     def change(self, *drawn: Any) -> None:
-        """Publish the picture again once nothing has changed for a moment."""
+        """Publish the picture again after a pause in the changes."""
         if not self._name:
             return
         if self._timer is not None:
@@ -178,7 +178,7 @@ _HERE = "<!-- data -->"  # where the data stands in the page; any text of it is 
 
 @dataclass(frozen=True, kw_only=True)
 class Lead:
-    """The beginning of a report: its title, sentences and figures by name."""
+    """The start of a report: its title, sentences and figures by name."""
 
     title: str
     sentences: Sequence[str]
@@ -235,7 +235,7 @@ def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data
 
 
 def _json(content: Data) -> str:
-    """Return plain data as JSON that no text in it can end."""
+    """Return plain data as JSON that is safe inside a script element."""
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return (
         safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -250,7 +250,7 @@ def _around(
     receipt: Markup = NOTHING,
     lead: Lead | None = None,
 ) -> tuple[str, str]:
-    """Return the page before its data and behind them; the two together are whole."""
+    """Return the parts of the page before and after its data."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
     # The sentences on the opened file; none for a shipped one.
     facts = state.get("door", {}).get("facts")
@@ -303,7 +303,7 @@ def _around(
 
 
 def _begin(lead: Lead | None) -> list[Markup]:
-    """Return the beginning of a report as markup; nothing without a lead."""
+    """Return the start of a report as markup. Empty without a lead."""
     if lead is None:
         return []
     sentences = [element("p", sentence) for sentence in lead.sentences]
@@ -313,7 +313,7 @@ def _begin(lead: Lead | None) -> list[Markup]:
 
 
 def _status(status: Data) -> Markup:
-    """Return the sentences under the key figures; nothing if there are none."""
+    """Return the sentences under the key figures. Empty if there are none."""
     if not status["text"]:
         return NOTHING
     sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]
@@ -383,7 +383,7 @@ def replay_requests(outcome: Replay, request: int) -> Data:
 
 
 def _message(message: Message, longest: int) -> list[str]:
-    """Return a message's role and the beginning of its text."""
+    """Return a message's role and the start of its text."""
     text = words(message)
     more = ""
     if len(text) > longest:

@@ -1,7 +1,6 @@
 """Shelves: shipped and opened conversations and texts, by name.
 
-A file that was read stays as it was read: a file that is opened again under a name that other content has gets a
-number.
+A file that was read never changes: another file with the same name gets a number.
 
     shipped                     opened "mine.jsonl"          opened another "mine.jsonl"
     support-chat, coding-agent  ..., mine.jsonl              ..., mine.jsonl, mine.jsonl (2)
@@ -66,7 +65,7 @@ def vocabulary_name(counter: Counter) -> str:
 def advice(counter: Counter) -> str:
     """Return advice on a more accurate count; empty if there is none.
 
-    A blank stands before it.
+    It starts with a blank.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """Things of one kind by name; calling it with a name gives the thing."""
+    """Entries of one kind by name; call it with a name to get an entry."""
 
     #: What one thing is called where a name is not known.
     noun: ClassVar[str]
@@ -134,14 +133,14 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
-        """Read a path, the name of something shipped, or the content of a file of that name."""
+        """Read a path, a shipped name, or the content of a file."""
 
     @abstractmethod
     def _called(self, path: str) -> str:
         """Return the listed name of a file."""
 
     def __call__(self, name: str) -> Entry:
-        """Return the entry of a name, read when it is first asked for."""
+        """Return an entry by name, reading it on first use."""
         if name not in self._entries:
             if name not in self.shipped:
                 raise LookupError(unknown_name(self.noun, name, self.names))
@@ -150,16 +149,16 @@ class Shelf(ABC, Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all entries: the shipped ones, then the opened ones."""
+        """Names of all entries, shipped ones first."""
         return tuple(dict.fromkeys([*self.shipped, *self._entries]))
 
     def join(self, other: Shelf[Entry]) -> None:
-        """Share all entries with another shelf, in both directions, from now on."""
+        """Share all entries with another shelf, in both directions."""
         other._entries.update(self._entries)
         self._entries = other._entries
 
     def add(self, name: str, entry: Entry) -> str:
-        """Add an entry and return its name: the first that is free."""
+        """Add an entry and return its name, with a number if the name is taken."""
         free_name = name
         number = 1
         while free_name in self.names and self(free_name) != entry:
@@ -318,9 +317,9 @@ class Library:
         self.once_large = self._drawn.once
 
     def join(self, other: Library) -> None:
-        """Share all entries and counts with another library from now on.
+        """Share all entries and counts with another library.
 
-        Each has everything that the other opens or counts.
+        Each library gets everything that the other opens or counts.
         """
         self.conversations.join(other.conversations)
         self.texts.join(other.texts)
@@ -332,7 +331,7 @@ class Library:
     def add_counter(self, count: str | Model | Count | None) -> str | None:
         """Add a counter and return its name; a name or None is returned unchanged.
 
-        Two that differ may not share a name.
+        Different counters must have different names.
         """
         if count is None or isinstance(count, str):
             return count

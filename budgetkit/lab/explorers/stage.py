@@ -1,7 +1,7 @@
 """Stage: settings, results and library, and the table of an explorer.
 
-Everything that an explorer does is a function of its stage. A command returns the next settings, the entries of `Kind`
-return what the page draws.
+Everything in an explorer is a function of its stage: commands return the next settings, and the entries of `Kind`
+return the content of the page.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class ExplorerSettings(Protocol):
         """Return the settings with another part about the budget."""
 
     def showing(self, name: str | None, path: str = "") -> Any:
-        """Return the settings that show another thing of the shelf, from its beginning."""
+        """Return the settings that show another entry of the shelf, from its start."""
 
     def as_at(self, start: Any) -> Any:
-        """Return the settings that a reset goes back to."""
+        """Return the settings after a reset."""
 
 
 S = TypeVar("S", bound=ExplorerSettings)

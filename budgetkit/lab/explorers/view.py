@@ -1,7 +1,7 @@
 """The anywidget view: the kernel's state, drawn in the page.
 
-The page's code is plain modules in ``view/``, put one behind the other; nothing is built or fetched. plotly's own
-JavaScript is not among them: a page asks for it once, whatever number of explorers it shows.
+The page's code is the concatenated modules in ``view/``; nothing is built or fetched. A page requests plotly's
+JavaScript separately and once, for any number of explorers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class UndoStack(Generic[S]):
-    """The settings now, those before, and those taken back.
+    """The current, the previous and the undone settings.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """Groups moves into one undo step: quick moves of one control, and all moves of one drag."""
+    """A grouping of moves into undo steps: quick moves of one control, or a drag."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -76,7 +76,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the undo step of a move; empty if it stands alone."""
+        """Return the undo step of a move. Empty if it is not grouped."""
         if not name:
             return ""
         now = time.monotonic()
@@ -98,7 +98,7 @@ def _joined(*parts: str) -> str:
 
 @cache
 def plotly_script() -> bytes:
-    """Return plotly's JavaScript as it lies in the plotly package, compressed."""
+    """Return plotly's JavaScript from the plotly package, compressed."""
     with extra("lab", "a figure"):
         import plotly
 
@@ -107,7 +107,7 @@ def plotly_script() -> bytes:
 
 
 def sendable(value: Any) -> Any:
-    r"""Return plain data fit to send: half characters replaced, and only numbers that JSON has.
+    r"""Return plain data that is valid JSON in valid Unicode.
 
     Examples
     --------
@@ -134,10 +134,9 @@ def _mended(value: Any) -> Any:
 
 
 class View(anywidget.AnyWidget):
-    """The controls, and the picture beside them.
+    """The widget with the controls and the results.
 
-    Its traits are the page's contents; user input there comes back as messages. `view_of` makes the view of one kind of
-    explorer.
+    Its traits are the content of the page, which sends user input as messages. `view_of` makes the view of an explorer.
     """
 
     _esm = _joined(
@@ -176,7 +175,7 @@ class View(anywidget.AnyWidget):
         return sendable(value)
 
     def send_plotly(self) -> None:
-        """Send plotly's JavaScript to the page that asked for it."""
+        """Send plotly's JavaScript to a page that requests it."""
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
@@ -189,7 +188,7 @@ class View(anywidget.AnyWidget):
         )
 
     def draw(self, charts: Mapping[str, Data], serial: int) -> None:
-        """Show figures; those that are as they were are not sent again."""
+        """Show figures, sending only changed ones."""
         for name in self.figures:
             drawn = getattr(self, f"figure_{name}")
             new = charts.get(name, {})
@@ -216,7 +215,7 @@ class Tabs(anywidget.AnyWidget):
     views = t.List(t.Unicode()).tag(sync=True)
 
     def hold(self, place: int, view: View) -> None:
-        """Keep a view in its place."""
+        """Put a view into its tab."""
         views = [*self.views, *[""] * len(self.titles)][: len(self.titles)]
         self.views = [*views[:place], f"anywidget:{view.model_id}", *views[place + 1 :]]
 

@@ -1,12 +1,12 @@
-"""Figures: each asks one question, and is drawn from one table that answers it.
+"""Figures: each answers one question and is drawn from one table.
 
-Call a figure for plotly's; its ``spec`` is the same as plain data, and its ``table`` has the numbers drawn::
+Call a figure to get a plotly figure; its ``spec`` is the same as plain data, and its ``table`` has the numbers::
 
     figures.waterfall(plan)          plotly.graph_objects.Figure
     figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
     figures.waterfall.table(plan)    DataFrame
 
-The figures of accuracy, replay and sessions live with them, and are imported when they are first used.
+The figures of accuracy, replay and sessions are in these packages, and are imported on first use.
 """
 
 from importlib import import_module
@@ -71,7 +71,7 @@ __all__ += [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a figure that lives beside its table when it is first used."""
+    """Import a figure of another package on first use."""
     if name not in _MODULE_OF:
         message = f"{__name__} has no {name!r}. Choose one of: {', '.join(sorted(__all__))}."
         raise AttributeError(message, name=name)

@@ -1,8 +1,7 @@
-"""Drawing: a specification as one picture: axes and their grid, the data, notes, lines and the legend.
+"""Drawing: a figure's specification as SVG, with axes, data, notes, lines and legend.
 
-The same specification that plotly draws in a notebook (see ADR 0006). Pictures are the same, byte by byte, for the
-same specification. A page can give them the colours of its theme: lines have the class grid, and a text without a
-fill has the picture's ink.
+It is the same specification that plotly draws in a notebook (see ADR 0006). Equal specifications give the same bytes. A
+page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's ink.
 """
 
 from __future__ import annotations
@@ -60,15 +59,14 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     spec : dict
         ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
     title : str
-        The figure's question: its heading, and its name for those who cannot see it.
+        The figure's question, used as its heading and as its text alternative.
     heading : bool, default True
-        Whether the title stands above it.
+        If true, the title is drawn above the figure.
 
     Returns
     -------
     str
-        One element; written to a file it is a picture. Values that are no finite numbers are not drawn, and it says how
-        many they are.
+        An SVG element, ready to be saved. Non-finite values are not drawn; their number is noted.
 
     Examples
     --------
@@ -124,7 +122,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
-    """Return the plot's area; margins leave space for the numbers beside the axes."""
+    """Return the plot area, with margins for the numbers at the axes."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]
@@ -233,7 +231,7 @@ def _data(spec: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return a mark's position: on an axis, or at a share of the picture."""
+    """Return a mark's position, on an axis or as a share of the picture."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
@@ -283,7 +281,7 @@ def _notes(plot: Plot, box: Box) -> Iterator[str]:
 
 
 def _entries(spec: Spec) -> list[tuple[str, str]]:
-    """List the names of the legend with their colours."""
+    """List the legend's entries with their colours."""
     entries = []
     for trace in spec["data"]:
         of_line, of_marks = (trace.get(mark, {}).get("color") for mark in ("line", "marker"))
@@ -302,7 +300,7 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
-    """Return a figure without its non-finite values, and the number of these.
+    """Remove non-finite values from a figure; return their number, too.
 
     >>> axes = {"xaxis": {}, "yaxis": {}}
     >>> known({"data": [{"type": "bar", "x": [1.5, float("nan")], "y": [0, 1]}], "layout": axes})[1]
@@ -336,5 +334,5 @@ def known(spec: Spec) -> tuple[Spec, int]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number or an array of numpy's as JSON has it."""
+    """Convert a numpy number or array to JSON data."""
     return value.tolist()

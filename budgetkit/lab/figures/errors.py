@@ -3,7 +3,7 @@
     error = rough - exact            tokens of the whole request
     shift = limit(rough) - limit(exact)
 
-A count that is too low makes the budget look larger than it is, and the request overruns the window.
+A count that is too low makes the budget look larger than it is, and the request overflows the window.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the mean over the demands, with whole numbers for a single one, and their number."""
+    """Return the mean over the demands, and their number."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
     means = by_key.mean() if (demands > 1).any() else by_key.sum()
@@ -122,7 +122,7 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
 def _unit(table: pd.DataFrame) -> str:
     """Return the unit of a table's numbers.
 
-    It is tokens, or their mean over several demands.
+    The unit is tokens, or mean tokens for several demands.
     """
     most = int(table["demands"].max())
     if most == 1:

@@ -29,7 +29,7 @@ _GROUP = 0.8  # of a step of an axis that the boxes of one name share
 
 @dataclass(slots=True)
 class Plot:
-    """The drawing area, and the heights reached by stacked data."""
+    """The plot area, and the heights reached by stacked data."""
 
     x: Scale
     y: Scale
@@ -39,7 +39,7 @@ class Plot:
 
 
 def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw lying bars, each with its text inside or beside it."""
+    """Draw horizontal bars with their texts inside or next to them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
@@ -74,7 +74,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a line with its area, its points and their texts, as far as its mode asks for them."""
+    """Draw the line, area, points and texts that a trace's mode asks for."""
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
     runs = [_stepped(run, line) for run in _runs(trace, plot)]
@@ -107,7 +107,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
     """Return a line's points, split at missing values and stacked.
 
-    Only data of a stack group are stacked.
+    Only data of a stack group is stacked.
     """
     runs: list[list[Point]] = [[]]
     for x, y in zip(trace["x"], trace["y"], strict=True):
@@ -122,7 +122,7 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
 
 
 def _floor(trace: Spec, plot: Plot) -> list[Point]:
-    """Return the lower edge of a stacked area, from right to left, and raise it to the upper one."""
+    """Return the lower edge of a stacked area, and raise it for the next one."""
     below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
     for x, y in zip(trace["x"], trace["y"], strict=True):
         plot.reached[x] = plot.reached.get(x, 0) + y
@@ -137,7 +137,7 @@ def _stepped(run: list[Point], line: Spec) -> list[Point]:
 
 
 def thinned(run: list[Point]) -> list[Point]:
-    """Return a line of no more points than can be seen.
+    """Return a line without points that are too close to be seen.
 
     >>> thinned([(x / 1000, x % 7) for x in range(3_000)])[:4]
     [(0.0, 0), (0.496, 6), (0.5, 3), (0.501, 4)]
@@ -155,7 +155,7 @@ def thinned(run: list[Point]) -> list[Point]:
 
 
 def way(run: Sequence[Point], closed: bool = False) -> str:
-    """Write a path in tenths of a pixel, without the points on the line between their neighbours.
+    """Write a path in tenths of a pixel, without collinear points.
 
     >>> way([(0, 9), (1, 9), (2.5, 9), (2.5, 7), (3, 6)], closed=True)
     'M0 9h2.5v-2l0.5-1z'
@@ -215,12 +215,12 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _tip(words: str | None) -> list[str]:
-    """Return the text that is shown while a mark is pointed at."""
+    """Return the tooltip of a mark."""
     return [tag("title", svg_text(plain_text(words)))] if words else []
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
-    """Draw each name's values, their middle half and their median."""
+    """Draw box plots: values, the middle half and the median by name."""
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -245,14 +245,14 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 
 def _each(value: Any, i: int) -> Any:
-    """Return the entry of one mark, or the one value that all marks share."""
+    """Return the value for one mark, from a list or a shared value."""
     if isinstance(value, list | tuple):
         return value[i]
     return value
 
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each number, with one path per colour to keep the picture small."""
+    """Draw a cell for each number, with one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))
@@ -273,7 +273,7 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw the line at which the numbers pass a bound, cell by cell."""
+    """Draw the contour at which the numbers exceed a bound."""
     bound = trace["contours"]["start"]
     rows = [
         [(plot.x.at(x), plot.y.at(y), z) for x, z in zip(trace["x"], row, strict=True)]
@@ -298,7 +298,7 @@ def contour(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _edges(middles: list[float]) -> list[float]:
-    """Return the edges of cells with these middles."""
+    """Return the edges of cells with these centres."""
     if len(middles) == 1:
         return [middles[0] - 20, middles[0] + 20]
     inner = [(a + b) / 2 for a, b in pairwise(middles)]
@@ -306,7 +306,7 @@ def _edges(middles: list[float]) -> list[float]:
 
 
 def between(scale: list[list[Any]], share: float) -> str:
-    """Return the colour of a share of the scale.
+    """Return the colour at a position of the colour scale.
 
     >>> between([[0, "#000000"], [1, "#ff8000"]], 0.5)
     'rgb(128,64,0)'

@@ -1,8 +1,8 @@
-"""Question: a figure that asks one question, its table and its drawing.
+"""Question: a figure for one question, with its table and its drawing.
 
-A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The specification is
-plain data, so that the explorer sends it to the page without importing plotly. Answers to a slider are plain columns,
-since a frame for each figure takes longer than all else.
+A figure is drawn from its table alone, so that people who cannot see it can read it. The specification is plain data,
+so that the explorer can send it to the page without importing plotly. While a slider moves, tables are plain columns,
+because building a frame for each figure would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Spec = dict[str, Any]
 
 
 def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a line through points; one point alone is drawn as a point.
+    """Return a line through points; a single point is drawn as a marker.
 
     Examples
     --------
@@ -42,17 +42,17 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
 def named_line(
     x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
 ) -> Spec:
-    """Return a line that shows its number and name under the pointer."""
+    """Return a line with a tooltip of its number and name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
 def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return points."""
+    """Return a trace of points."""
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
 def bars(sizes: Iterable[Any], **more: Any) -> Spec:
-    """Return bars one under the other.
+    """Return horizontal bars.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def with_texts(bar: Spec, texts: list[str]) -> Spec:
 
 
 def note(text: str, x: Any, y: Any, **more: Any) -> Spec:
-    """Return a text at a place, without an arrow."""
+    """Return a text annotation without an arrow."""
     return {"text": text, "x": x, "y": y, "showarrow": False, **more}
 
 
 def across(y: float, colour: str) -> Spec:
-    """Return a dashed line over the whole width."""
+    """Return a dashed line across the whole width."""
     dashed = {"color": colour, "dash": "dash", "width": 1.5}
     ends = {"x0": 0, "x1": 1, "y0": y, "y1": y}
     return {"type": "line", "xref": "paper", "line": dashed, **ends}
@@ -100,21 +100,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Question(Generic[P]):
-    """Ask one question with a figure.
+    """A figure that answers one question.
 
-    Call it for a plotly figure; `table` gives the frame it is drawn from, `spec` the plain specification; all three
-    take the same arguments.
+    Call it to get a plotly figure; `table` returns its frame, and `spec` its plain specification. All three take the
+    same arguments.
 
     Parameters
     ----------
     title : str
-        The question.
+        The question, used as the title.
     answer : callable
-        Returns the answer: a tidy frame, or the columns of one as plain lists.
+        Function that returns the answer: a tidy frame, or its columns as plain lists.
     draw : callable
-        Turns that answer into ``{"data": [...], "layout": {...}}``.
+        Function from that answer to ``{"data": [...], "layout": {...}}``.
     say : callable, optional
-        Returns the subtitle: the answer in one sentence, with its number.
+        Function that returns the subtitle: the answer in one sentence, with its number.
 
     Examples
     --------
@@ -136,12 +136,12 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            The object that the figure shows.
+            The object to show, and options.
 
         Returns
         -------
         DataFrame
-            One row for each thing that is drawn; sizes in tokens.
+            One row per drawn element; sizes in tokens.
         """
         return frame_of(self.answer(*args, **options))
 
@@ -151,7 +151,7 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            The arguments of `table`.
+            As in `table`.
 
         Returns
         -------
@@ -171,12 +171,12 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            The arguments of `table`.
+            As in `table`.
 
         Returns
         -------
         str
-            One element; the same, letter by letter, for the same table.
+            An SVG element; equal tables give the same text.
         """
         spec = self.spec(*args, **options)
         return svg(spec, self._asked(spec))
@@ -187,16 +187,16 @@ class Question(Generic[P]):
         Parameters
         ----------
         path : str or path
-            It ends with .svg or .png.
+            Path that ends in .svg or .png.
         *args, **options
-            The arguments of `table`.
+            As in `table`.
 
         Raises
         ------
         ValueError
-            If it ends with something else.
+            If the path has another ending.
         FileNotFoundError
-            If it is to be a PNG and no Chromium is found; save an SVG instead.
+            If Chromium, needed for a PNG, is not found; save an SVG instead.
         """
         save_svg(path, self.svg(*args, **options))
 
@@ -219,12 +219,12 @@ class Question(Generic[P]):
         return stored.StoredFigure(data=spec["data"], layout={**drawn, "title": title})
 
     def _asked(self, spec: Spec) -> str:
-        """Return the question; a general figure takes it from its caller."""
+        """Return the question; for a general figure, that of the caller."""
         return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
-    """Return a layout that can be read in a light and in a dark notebook.
+    """Return a layout that is legible in light and dark notebooks.
 
     The title of an axis is given as text, with its unit.
 
@@ -261,12 +261,12 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 
 
 def hover(texts: Sequence[str]) -> Spec:
-    """Return a trace that shows a text for each point, without a legend entry."""
+    """Return a trace with a tooltip for each point and no legend entry."""
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 
 def counted(many: int) -> Spec:
-    """Return the ticks of an axis of whole numbers, without half turns.
+    """Return the ticks of an axis of whole numbers.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def counted(many: int) -> Spec:
 
 
 def tick_format(reach: float) -> str:
-    """Return the tick format of an axis: k for thousands, never m for thousandths.
+    """Return the tick format of an axis, without m for thousandths.
 
     >>> tick_format(12_000), tick_format(0.8)
     ('~s', ',.2~f')
@@ -286,7 +286,7 @@ def tick_format(reach: float) -> str:
 
 
 def dollars(cost: float) -> str:
-    """Write a sum of money in few characters.
+    """Format an amount of money briefly.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def dollars(cost: float) -> str:
 
 
 def short(tokens: float) -> str:
-    """Write a number of tokens in few characters.
+    """Format a number of tokens briefly.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def short(tokens: float) -> str:
 
 
 def signed(tokens: int, always: bool = False) -> str:
-    r"""Write a number of tokens in full, a negative one with a minus sign.
+    r"""Format a number of tokens in full, with a minus sign if negative.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def signed(tokens: int, always: bool = False) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text that plotly shows letter by letter.
+    """Escape a text so that plotly shows it literally.
 
     Examples
     --------
@@ -339,12 +339,12 @@ def plain(text: str) -> str:
 
 
 def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
-    """Return an answer as a frame."""
+    """Convert an answer to a frame."""
     return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
 def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
-    """Return a table row by row.
+    """Return the rows of a table.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
 
 
 def label(name: str, longest: int = 18) -> str:
-    """Return a name that leaves a figure room for its bars.
+    """Return a name shortened to leave room for the bars.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def label(name: str, longest: int = 18) -> str:
 def end_labels(
     table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn"
 ) -> list[Spec]:
-    """Return labels at the right ends of lines, in their order and off other lines if possible.
+    """Return labels at the right ends of lines, without overlaps if possible.
 
     Examples
     --------
@@ -406,7 +406,7 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Find the place above, below or at its line's end where a label covers the fewest lines."""
+    """Return the position of a label at which it covers the fewest lines."""
     low, high = spans[name]
 
     def cost(y: float) -> float:

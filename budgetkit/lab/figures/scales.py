@@ -1,4 +1,4 @@
-"""Scales: where a value stands in a drawing, in pixels, and the numbers beside an axis."""
+"""Scales: positions of values in pixels, and the ticks of an axis."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
-    """Return an XML element; its content is markup, its attributes any values.
+    """Return an XML element from markup and attributes.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number of pixels in few characters.
+    """Format a number of pixels briefly.
 
     >>> number(12.04), number(3), number(-0.01)
     ('12', '3', '0')
@@ -60,14 +60,14 @@ def number(value: float) -> str:
 
 
 def svg_text(words: str) -> str:
-    """Return a text as it stands between tags."""
+    """Escape a text for use between tags."""
     return html_written(safe(words))
 
 
 def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
-    """Return a text of the figures, whose marks are <b>, <br>, coloured <span> and character references.
+    """Convert a figure's text with <b>, <br> and coloured <span> to SVG.
 
-    Without a fill of its own it has the picture's ink.
+    Without a fill, it has the picture's ink.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attri
 
 
 def plain_text(words: str) -> str:
-    """Return a text without its marks, as one line.
+    """Return a text without markup, on one line.
 
     >>> plain_text("<b>a &lt; b</b><br>3")
     'a < b 3'
@@ -103,7 +103,7 @@ def plain_text(words: str) -> str:
 
 
 def width_of(words: str) -> float:
-    """Estimate a text's width in pixels at 12 px; East Asian letters are twice as wide.
+    """Estimate a text's width in pixels, at 12 px; CJK letters are twice as wide.
 
     >>> width_of("tokens"), width_of("<b>\u5305\u88f9</b>")
     (39.0, 26.0)
@@ -140,7 +140,7 @@ def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
 
 
 def chromium() -> str:
-    """Find a Chromium: the one that BUDGETKIT_CHROMIUM names, or one on the path."""
+    """Return the path of Chromium: BUDGETKIT_CHROMIUM, or one on the path."""
     named = os.environ.get("BUDGETKIT_CHROMIUM")
     program = named or next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
@@ -152,7 +152,7 @@ def chromium() -> str:
 
 
 def png(drawn: str) -> bytes:
-    """Render an SVG as a PNG at double size, in its own folder and without a network."""
+    """Render an SVG as a PNG at double size, without a network."""
     program = chromium()
     size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.lab.figures has a size"
@@ -185,7 +185,7 @@ _ROUND = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One axis: from a value, or from a name on an axis of names, to pixels."""
+    """An axis: a mapping from values or names to pixels."""
 
     low: float
     high: float
@@ -195,7 +195,7 @@ class Scale:
     names: tuple[str, ...] = ()
 
     def at(self, value: Any) -> float:
-        """Return the position of a value of the data.
+        """Return the position of a data value.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class Scale:
         return self.placed(math.log10(max(value, 1e-9)) if self.log else value)
 
     def placed(self, number: float) -> float:
-        """Return the position of a number on the axis; on a logarithmic one, of a power of ten."""
+        """Return the position of a number (or exponent, on a logarithmic axis)."""
         return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -219,7 +219,7 @@ def scale_of(
     from_zero: bool = False,
     room: float = ROOM,
 ) -> Scale:
-    """Return an axis that shows its own range, or else all values."""
+    """Return an axis with its own range, or one that covers all values."""
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"
@@ -243,7 +243,7 @@ def scale_of(
 
 
 def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
-    """Return the places and labels of the ticks on an axis."""
+    """Return the positions and labels of an axis's ticks."""
     if axis.get("visible", True) is False:
         return []
     low, high = sorted((scale.low, scale.high))
@@ -274,7 +274,7 @@ def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
 
 
 def tick_text(value: float, axis: Spec) -> str:
-    r"""Write a number in an axis's format, one of the few d3 formats that figures use.
+    r"""Format a number with one of the d3 formats used by figures.
 
     Examples
     --------

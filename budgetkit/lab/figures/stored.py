@@ -1,4 +1,4 @@
-"""Store a static picture beside plotly's figure, for viewers that do not run plotly's JavaScript.
+"""Static pictures stored with plotly figures, for viewers without plotly's JavaScript.
 
 JupyterLab draws the figure and ignores the SVG; GitHub, nbviewer and `nbconvert` show the SVG. A PNG would be wrong:
 plotly's JupyterLab extension shows it instead of the figure until the mouse enters it.
@@ -19,7 +19,7 @@ PICTURE = "image/svg+xml"
 
 
 class StoredFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
-    """A plotly figure that is stored with an SVG of itself."""
+    """A plotly figure that is stored with its SVG."""
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
         return {**(super()._repr_mimebundle_(*args, **options) or {}), **self._picture()}
@@ -34,7 +34,7 @@ class StoredFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
 
     def _picture(self) -> dict[str, str]:
-        """Return the picture, or nothing if someone added a mark that the SVG writer does not draw."""
+        """Return the picture. Empty if the figure has marks that cannot be drawn."""
         try:
             return {PICTURE: svg(self.to_plotly_json(), self.layout.title.text or "")}
         except (AttributeError, KeyError, LookupError, TypeError, ValueError):

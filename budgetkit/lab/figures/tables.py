@@ -1,4 +1,4 @@
-"""Any small table as bars, and the settings that were tried as points with the best of them marked."""
+"""Figures of any small table as bars, and of tried settings as points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 def _table(
     table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens", answer: str = ""
 ) -> pd.DataFrame:
-    """Return one row per bar; each column of the table is one colour."""
+    """Return one row per bar; each table column has its colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     long = [
         (
@@ -92,7 +92,7 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return the settings with two measures, both better when lower, and whether one is beaten in both."""
+    """Return settings with two measures to minimise, and flag the beaten ones."""
     measures = table[[across, up]].astype(float)
     is_best = [
         not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()

@@ -1,8 +1,8 @@
-"""The remainder and its demand over the turns of a conversation.
+"""Figures of the remainder and its demand over the turns of a conversation.
 
-The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
-none is followed as a whole: all that is asked against what is usable. Demands of a frame can be cut anywhere; a
-`budgetkit.plan.batch.RequestBatch` has items, and then every turn is planned as `fit` plans it.
+The *followed* quantity is the budget's remainder (its history, memory or conversation) or, without one, the total
+demand compared with the usable window. Demands in a frame can be cut anywhere; a `budgetkit.plan.batch.RequestBatch`
+has items, and every turn is planned as by `fit`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Counted(Protocol):
-        """Result of `budgetkit.count_request`."""
+        """The result of `budgetkit.count_request`."""
 
         def frame(self) -> pd.DataFrame:
             """Return the ledger as a table."""
@@ -64,7 +64,7 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Sum up the ledger by message, and by part where a part belongs to none."""
+    """Sum the ledger by message, or by part without a message."""
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
@@ -116,7 +116,7 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit
 
 
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
-    """Return the demand, limit and grant of the remainder, row by row."""
+    """Return the demand, limit and grant of the remainder for each row."""
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
         return columns[budget.remainder] | {"limit": left}
@@ -208,7 +208,7 @@ def _draw_turns(table: Columns) -> Spec:
 
 
 def _range(turns: Sequence[int]) -> list[float]:
-    """Return the ends of the axis; a turn alone stands in the middle, with room for its names."""
+    """Return the range of the axis, centred if there is only one turn."""
     if len(turns) == 1:
         return [turns[0] - 0.5, turns[0] + 0.5]
     return [turns[0], turns[-1]]

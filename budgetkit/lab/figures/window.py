@@ -1,9 +1,9 @@
-"""Claims on the window, as a bar and as a waterfall.
+"""Figures of the claims on the window, as a bar and as a waterfall.
 
-    remainder = window - reserves - what the others claim
+    remainder = window - reserves - claims of the others
 
-A section claims its cap. Where the budget's remainder is a section without a cap (a history that takes what is left),
-the others claim what they really took, and the remainder is that section's limit.
+A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the others claim
+the tokens that they took, and the remainder is that section's limit.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ LINE = 26  # pixels for one bar and the space around it
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One line's claim on the window."""
+    """The claim of a line on the window."""
 
     line: str
     kind: Literal["section", "pool", "reserve"]
@@ -116,12 +116,12 @@ class Claim:
 
 
 def takes_the_rest(budget: Budget) -> bool:
-    """Return whether the budget's remainder is a section without a cap."""
+    """Return True if the budget's remainder is a section without a cap."""
     return budget.remainder is not None and budget.caps[budget.remainder] is None
 
 
 def window_claims(plan: Plan) -> tuple[Claim, ...]:
-    """Return all claims on the window; they sum to it exactly.
+    """Return all claims on the window, which sum to it exactly.
 
     Examples
     --------
@@ -168,10 +168,11 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return the tokens that a window lacks, or 0.
+    """Return the tokens missing in a window, or 0.
 
-    An overrun comes first, then what caps and reserves promise beyond the window, then what is claimed beyond it: a
-    required section above its cap takes what others are promised, without an overrun while these ask for less.
+    This is the overflow of the plan, if any; otherwise the tokens by which caps and reserves exceed the window;
+    otherwise those by which claims do: a required section above its cap uses tokens of the other caps, without an
+    overflow as long as these have a lower demand.
 
     Examples
     --------

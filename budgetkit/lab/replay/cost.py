@@ -2,8 +2,8 @@
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
-Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a threshold
-(the price cliff of long contexts). An unknown price is missing, and so are figures computed with it; it is never 0.
+Prices are in US dollars per million tokens. Some rise for all tokens of a request once its input exceeds a threshold
+(the price cliff of long contexts). An unknown price is missing, never 0, and so are figures computed with it.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ PRICED = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True)
 class Price:
-    """A price in US dollars for a million tokens, by the size of the request.
+    """A price in US dollars per million tokens, by the size of the request.
 
     Parameters
     ----------
     base : float
         The price up to the first threshold.
     tiers : tuple of (int, float)
-        Thresholds, in input tokens, and the price of every token of a request above them; ascending.
+        Thresholds in input tokens, ascending, each with the price of all tokens of a larger request.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Price:
     tiers: tuple[tuple[int, float], ...] = ()
 
     def times(self, factor: float) -> Price:
-        """Return a multiple of this price, step by step.
+        """Return a multiple of this price.
 
         >>> Price(1.25, ((200_000, 2.5),)).times(2).tiers
         ((200000, 5.0),)
@@ -73,17 +73,17 @@ class Price:
         return Price(self.base * factor, tuple(tiers))
 
     def of(self, sent: Ints) -> Floats:
-        """Return the price at each size of request.
+        """Return the price for each request size.
 
         Parameters
         ----------
         sent : int64 array, shape (requests,)
-            All input tokens, the cached ones among them.
+            All input tokens, including cached ones.
 
         Returns
         -------
         float64 array, shape (requests,)
-            In US dollars for a million tokens.
+            Prices in US dollars per million tokens.
         """
         found = np.full(np.shape(sent), float(self.base))
         for threshold, price in self.tiers:
@@ -98,20 +98,20 @@ class Prices:
     Parameters
     ----------
     model : str
-        Its name.
+        Name of the model.
     input, output : Price, optional
-        Prices of input and output; None if not known.
+        Prices of input and output; None if unknown.
     cache_read, cache_write : Price, optional
-        For input that is read from and written to the prompt cache. Where writing has no price of its own it
-        costs what input costs; where reading has none, it is unknown.
+        Prices of input read from and written to the prompt cache. Without a price of its own, writing costs as much as
+        input, and the price of reading is unknown.
     source : str
-        Where they come from.
+        Source of the prices.
     date : str
-        The day that the prices are valid.
+        Date for which the prices are valid.
     searches : float, optional
-        For a thousand web searches of the provider's own tool, in US dollars.
+        Price of a thousand web searches with the provider's tool, in US dollars.
     lacking : tuple of str
-        Prices that others stand in for, in words, such as "the price of the tier turbo".
+        Missing prices for which others are used, such as "the price of the tier turbo".
 
     Examples
     --------
@@ -138,14 +138,14 @@ class Prices:
         Parameters
         ----------
         fresh, cached, written, output : int64 array, shape (requests,)
-            Tokens of the four kinds.
+            Tokens of each kind.
         sent : int64 array, shape (requests,), optional
-            The whole prompts, where only a part of each is priced here: a step of the price goes by the whole.
+            Sizes of the whole prompts, which determine price steps, if only parts are priced here.
 
         Returns
         -------
         float64 array, shape (requests,)
-            In US dollars; NaN where tokens of a kind are charged whose price is unknown.
+            Cost in US dollars; NaN if a needed price is unknown.
         """
         sent = fresh + cached + written if sent is None else sent
         listed = self.input, self.cache_read, self.cache_write or self.input, self.output
@@ -156,22 +156,22 @@ class Prices:
 
 
 def prices_of(given: Prices | str | Model | None) -> Prices | None:
-    """Return prices as they are, or a model's by its name.
+    """Return prices unchanged, or the prices of a model.
 
     Parameters
     ----------
     given : Prices, str, Model or None
-        Prices, or a model that genai-prices knows, by its name or looked up; None if none are asked for.
+        Prices, or a model that genai-prices lists, or its name; None for no prices.
 
     Returns
     -------
     Prices or None
-        In US dollars for a million tokens.
+        Prices in US dollars per million tokens.
 
     Raises
     ------
     TypeError
-        If it is something else.
+        If the value has another type.
 
     Examples
     --------
@@ -200,30 +200,30 @@ def prices(
     Parameters
     ----------
     model : str or Model
-        Its name, as genai-prices knows it.
+        The model, or its name in genai-prices.
     on : date or datetime, optional
-        The day, or the moment, as some prices change within a day; default: now.
+        The day or time, since some prices vary within a day; default: now.
     provider : str, optional
         The seller, such as ``"azure"``; default: the maker.
     hour : bool
-        Whether the prompt cache is written for an hour, where that has a price of its own.
+        If true, use the price of one-hour cache writes, if there is one.
     tier : str
-        How it is served, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; where that has no price of its
-        own the usual one holds, and the source says so.
+        Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; a tier without prices of its own
+        gets the usual ones, and the source says so.
     region : str
-        Where it runs, such as ``"us"``; Anthropic charges a tenth more for it.
+        Region, such as ``"us"``, for which Anthropic charges a tenth more.
     **overrides
-        ``input``, ``output``, ``cache_read``, ``cache_write``: a price, or dollars for a million tokens.
+        ``input``, ``output``, ``cache_read`` or ``cache_write``: a price, or dollars per million tokens.
 
     Returns
     -------
     Prices
-        With everything missing where genai-prices knows nothing, its source saying so.
+        The prices; all missing if genai-prices does not list the model, as `source` says.
 
     Raises
     ------
     TypeError
-        If an override is no price.
+        If an override is not a price.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def prices(
 
 
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
-    """Look up a model's prices; without genai-prices, warn and leave them out."""
+    """Look up a model's prices, or warn if genai-prices is not installed."""
     try:
         return prices(model, on, **about)
     except ImportError as error:
@@ -256,16 +256,16 @@ def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
 def compaction_turns(
     before: int, after: int, summary_input: int, summary_output: int, prices: Prices
 ) -> float | None:
-    """Return after how many turns a compaction has paid for itself.
+    """Return the number of turns after which a compaction has paid off.
 
     k* = once / saved;  once = summary_output * output + after * (write - read);  saved = (before - after) * read
 
     Parameters
     ----------
     before, after : int
-        Tokens of a request without and with the compaction.
+        Tokens of a request before and after the compaction.
     summary_input : int
-        Tokens read to write the summary; charged as cached, since it has just been sent.
+        Tokens read for the summary; charged as cached, since they have just been sent.
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
@@ -274,12 +274,12 @@ def compaction_turns(
     Returns
     -------
     float or None
-        In turns; None if a price is unknown or nothing is saved.
+        Number of turns; None if a price is unknown or nothing is saved.
 
     Notes
     -----
-    The formula is tokenmaster's 0.2 (cost of continuing against compacting), plus the cost of reading the summarised
-    messages; pass 0 for the original.
+    The formula is that of tokenmaster 0.2 (cost of continuing versus compacting), plus the cost of reading the
+    summarised messages; ``summary_input=0`` gives the original.
 
     Examples
     --------
@@ -371,7 +371,7 @@ _version = cache(version)
 def _entry(
     snapshot: Callable[[], Any], version: int, model: str, provider: str | None
 ) -> tuple[Any, Any, str] | None:
-    """Return a model's seller, price entry and listed spelling; None if unlisted."""
+    """Return a model's provider, price entry and listed spelling, or None."""
     # A fine-tuned model has a price of its own, and so has one that a router gives away.
     name = model.rpartition("/")[2]
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
@@ -387,7 +387,7 @@ def _entry(
 
 
 def _is_listed(entry: Any, name: str) -> bool:
-    """Tell whether a price entry belongs to the model, not to a similar name."""
+    """Return True if a price entry belongs to the model, not to a similar name."""
     if found_by(name) is not None:
         return True
     names = [

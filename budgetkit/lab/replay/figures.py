@@ -172,7 +172,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 
 def _requests(last: int, every_turn: bool) -> Data:
-    """Return the axis of requests; it counts turns if each turn makes one request."""
+    """Return the axis of requests, or of turns if each has one request."""
     title = "turn" if every_turn else "request"
     return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
@@ -196,9 +196,9 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    """Sum up the cost, or the weighed input if prices are unknown.
+    """Sum the cost, or the weighted input if prices are unknown.
 
-    The unit of this input is a token that is sent without a cache.
+    The unit of the weighted input is an uncached token.
     """
     has_prices = all(
         outcome.prices is not None and not np.isnan(outcome.cost).any()
@@ -247,13 +247,13 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
 
 
 def _line(number: int) -> Spec:
-    """Return the line style of a policy: its own colour or, if all are used, another dash."""
+    """Return the line style of a policy: a colour or, if all are used, a dash."""
     dash = DASHES[number // len(LINES) % len(DASHES)]
     return {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
 
 
 def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
-    """Label the lines at their ends in their colours, if no label covers another."""
+    """Label the lines at their ends, if the labels do not overlap."""
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
     top = float(table["spent"].max())

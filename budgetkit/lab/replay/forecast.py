@@ -1,30 +1,30 @@
 """Forecasts: conversations drawn from the sizes of past turns.
 
     context(t) = start + pace x sum of t turn sizes
-    sizes      drawn anew, path by path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
+    sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
     pace       lognormal around 1; variance of its logarithm: 8 v, or where that is more the smaller of 25 v and 0.112;
                never more than 0.36 + 1.2 / turns seen; of its root 0.7 is taken
     v          (squared coefficient of variation of the turns seen) / turns seen
 
-Turns are drawn one by one, so that trends and lulls are lost: the pace stands for them, one for each path. Of few turns
-it is as wide as conversations in general differ; of many it is as narrow as the turns are alike, so that a thousand
-equal turns foretell the next. The variation of few turns is drawn toward 0.6, as if two turns more had been seen. All
-this is too wide on sources that it was not learned from: at 0.7 of it the middle 90 % of paths held 92 to 100 in 100
-conversations, 3 to 60 turns seen (2026-11-26).
+Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. For few turns its
+spread is that of conversations in general; for many it follows the similarity of the turns, so that a thousand equal
+turns predict the next one. The variation of few turns is shrunk towards 0.6, as if two more turns had been seen. This
+spread is too wide for sources that it was not fitted to: at 0.7 of it, the middle 90 % of paths covered 92 to 100 of
+100 conversations, with 3 to 60 turns seen (2026-11-26).
 
-The numbers 0.36 and 1.2 were learned on 2026-11-22 from 152 conversations of 6 turns and more, of eight public sources
-(chats, retrieval, agents), 8 and 0.6 on 2026-11-23 from the same: the middle 90 % of paths then held 94 to 100 in 100
-of seven of these sources, a third or ten turns seen. Turns that are alike drift all the same: with 25 and 0.112 the
-band holds 13 of the 14 long ones, thirty turns seen, at a factor of 1.5; without them 12 at 1.3. The eighth is one
-session of a coding agent, whose turns come in bursts; no useful band contains such a session, and :func:`notice`
-says so. Of 41 recorded sessions of four such agents the turns of three agents vary by 150 to 220 % of their mean in the
-middle (2026-11-23): bands held in 63 % at a factor of 9, and beside others in 42 % at 24. Few turns of one do not show
-it, so the others of its kind tell.
+The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
+(chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same. The middle 90 % of paths then covered 94 to 100 of
+100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with 25 and 0.112
+the band covers 13 of the 14 long ones, with thirty turns seen, at a factor of 1.5; without them it covers 12 at 1.3.
+The eighth source is a session of a coding agent, whose turns come in bursts; no useful band contains such a session,
+and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation of the turns of three
+agents is 150 to 220 % of their mean (2026-11-23): bands covered 63 % at a factor of 9, and with other sessions 42 % at
+24. A few turns do not show this, but other sessions of the same kind do.
 
-Where five or more other conversations of the same kind are known, :func:`pace_beside` says around which pace it lies,
-and how closely: a few turns say less about the future than the growth of such conversations. From nine of them on that
-go on after as many turns, how far each lay from what the others say of it is the measure (:mod:`budgetkit.promise`),
-and nothing of it was learned elsewhere. Others that do not resemble the turns seen are left out.
+If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
+from them, since a few turns say less about the future than the growth of such conversations. With nine or more that
+continue after as many turns, the spread is the deviation of each from its prediction by the others
+(:mod:`budgetkit.promise`), without fitted numbers. Other conversations that do not resemble the turns seen are ignored.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """Growth of the turns: the median, and the standard deviation of its logarithm.
+    """The growth of turns: its median, and the standard deviation of its logarithm.
 
-    Where it `is_whole`, it holds all that makes such conversations differ, so that which turns were seen adds nothing.
+    If `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
     """
 
     middle: float
@@ -91,7 +91,7 @@ def paths(
     seed: int = 0,
     pace: Pace | None = None,
 ) -> Ints:
-    """Draw conversations around a pace, by default the pace of their own turns.
+    """Draw conversations around a pace, by default their own.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def draws(
     seed: int,
     pace: Pace,
 ) -> tuple[Ints, Floats]:
-    """Draw the next turns of each path from those seen, and its pace.
+    """Draw the next turns and the pace of each path.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def draws(
 
 
 def own_pace(sizes: Sizes) -> Pace:
-    """Return a conversation's pace from its own turns; it is closer to 1 the more and the more alike they are.
+    """Return a conversation's pace from its own turns.
 
     Examples
     --------
@@ -149,9 +149,9 @@ def own_pace(sizes: Sizes) -> Pace:
 
 
 def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
-    """Return a warning if a forecast band cannot be trusted; empty otherwise.
+    """Return a warning if a forecast band is unreliable.
 
-    An agent makes many requests, `steps`, in a turn.
+    `steps` is the number of requests per turn, which is large for agents.
 
     Examples
     --------
@@ -173,9 +173,9 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
 
 
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Return a warning if the turns come in bursts; empty otherwise.
+    """Return a warning if the turns come in bursts.
 
-    These are the turns seen, or similar turns of other conversations.
+    This concerns the turns seen, or similar turns of other conversations.
 
     Examples
     --------
@@ -203,16 +203,16 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the standard deviation of turns over their mean; None of too few turns."""
+    """Return the coefficient of variation of turns, or None for too few."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
 
 
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
-    """Tell whether the turns seen fit a conversation like these others.
+    """Return True if the turns seen resemble those of other conversations.
 
-    Compared are the means of the same first turns, by their logarithms.
+    The logarithms of the means of the same first turns are compared.
 
     Examples
     --------
@@ -226,9 +226,9 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 
 
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Return the pace of a conversation, compared with others of its kind.
+    """Return the pace of a conversation, estimated with others of its kind.
 
-    None by fewer than five of them, and where they do not resemble the turns seen.
+    None with fewer than five others, or if they do not resemble the turns seen.
 
     log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
     Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
@@ -236,7 +236,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
                    lay within 1.645 of its roots of what this formula says of each by the rest
 
     This is the credibility of H. Bühlmann, "Experience rating and credibility", 1967, with E. Straub's weights of 1970;
-    0.16 was learned as the numbers above were.
+    0.16 was fitted like the numbers above.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
 
 
 def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
-    """Return a conversation's contexts if it grows by the mean size of the turns seen.
+    """Return a conversation's contexts if each turn has the mean size.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
 
 
 def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
-    """Return how drawn conversations spread.
+    """Return quantiles of drawn conversations.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return the turn when drawn conversations pass limits.
+    """Return the turn at which drawn conversations exceed limits.
 
     Examples
     --------

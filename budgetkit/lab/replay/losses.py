@@ -1,4 +1,4 @@
-"""Memory lost by pruning: the share of needed earlier messages still present."""
+"""Memory lost by pruning: the share of needed earlier messages that are present."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     trace : Trace
         The conversation.
     by : {"auto", "marks", "names"}
-        The trace's own marks, the proxy, or the marks where there are any.
+        Source of the pairs: the trace's own marks, the proxy, or marks if there are any.
 
     Returns
     -------
     DataFrame
-        One row per pair. Columns message and needs (indices in the trace, needs < message), turn (of the message),
-        term (what is named; empty for marks) and source ("marked", or the name of the proxy).
+        One row per pair. Columns message and needs (indices in the trace, needs < message), turn (of the message), term
+        (the shared name; empty for marks) and source ("marked", or the name of the proxy).
 
     Raises
     ------
     ValueError
-        If a mark is no index of an earlier message, or `by` is unknown.
+        If a mark is not the index of an earlier message, or `by` is unknown.
 
     Examples
     --------
@@ -126,22 +126,22 @@ def _words(message: Message) -> list[str]:
 
 
 def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the share of needed evidence that each request still holds.
+    """Return the share of needed evidence in each request.
 
     Parameters
     ----------
     outcome : Replay
         The result of :func:`budgetkit.replay`.
     pairs : DataFrame, optional
-        The needed messages, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
+        The needed messages, from :func:`budgetkit.lab.replay.losses.evidence`.
 
     Returns
     -------
     DataFrame
         One row per request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
-        (float64, missing if nothing is needed) and source. Possible is the most that hindsight could have held: the
-        most pairs whose earlier messages fit into the history's limit together. A tool result replaced by a
-        placeholder, and a message replaced by a summary, count as absent.
+        (float64, missing if nothing is needed) and source. Possible is the maximum with hindsight: the most pairs whose
+        earlier messages fit into the history's limit together. Tool results replaced by placeholders and summarised
+        messages count as absent.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return each pair's request, its needed message, and whether that is present."""
+    """Return the request, the needed message and its presence for each pair."""
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))

@@ -1,4 +1,4 @@
-"""Replay: a conversation's outcome under a policy, by request and message."""
+"""Replay: the outcome of a conversation under a policy, by request and message."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ Columns = dict[str, dict[str, Ints]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Result of :func:`replay`.
+    """The result of :func:`replay`.
 
     Parameters
     ----------
     trace, budget, policy, cache, prices
         Inputs of the replay.
     placed : PrefixLayout
-        Where every message stands.
+        Layout of the messages.
     kept : Retention
-        The kept messages, as intervals of requests.
+        The kept messages, as ranges of requests.
     columns : dict
         Demand and limit of each section; int64 arrays, shape (requests,), in tokens.
     granted : dict
         Tokens of each section in the request; int64 arrays, shape (requests,).
     over, equal, cached, written, output : int64 array, shape (requests,)
-        Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
-        cache, and answered.
+        Tokens above the limit, in the longest prefix shared with the last request, read from and written to the cache,
+        and of the answer.
     warnings : tuple of str
-        Where the floor of the history gives way, in words.
+        Warnings about a broken floor of the history.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Replay:
 
     @property
     def acts(self) -> Flags:
-        """Whether the policy did anything at each request: summarise, shrink or drop."""
+        """True for each request at which the policy summarised, shrank or dropped anything."""
         kept = self.kept
         return np.array(kept.summaries) + kept.shrunk_messages + kept.dropped_messages > 0
 
@@ -99,8 +99,8 @@ class Replay:
     def summary_cost(self) -> Floats:
         """Cost of each request's summary calls; NaN if a price is unknown.
 
-        A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
-        of its own pays for it afresh, or writes it to the cache where the system does so.
+        A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a
+        separate prompt pays for it in full, or writes it to the cache if the system does so.
         """
         prompt = self.summary_prompts
         if self.prices is None:
@@ -141,10 +141,9 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns request, turn, limit, history, others, sent, cached, written, fresh, dropped (all int64, in
-            tokens but for the first two), dropped_messages, shrunk_messages, summary_calls, summary_input,
-            summary_output, over, output (int64) and cost (float64). ``sent = history + others = cached +
-            written + fresh``.
+            Columns request, turn, limit, history, others, sent, cached, written, fresh, dropped (all int64, in tokens
+            except the first two), dropped_messages, shrunk_messages, summary_calls, summary_input, summary_output,
+            over, output (int64) and cost (float64). ``sent = history + others = cached + written + fresh``.
         """
         retention = self.kept
         sent = self.sent
@@ -177,7 +176,7 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns request, turn, section, demand, limit, tokens and cut (int64 but for the section).
+            Columns request, turn, section, demand, limit, tokens and cut (int64 except section).
         """
         frames = []
         for section, column in self.columns.items():
@@ -205,9 +204,9 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns message (index in the trace), turn, role, section, tokens, first (the first request that holds it),
-            shrunk and gone (the request where it became a placeholder, and the first request without it; Int64, missing
-            for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+            Columns message (index in the trace), turn, role, section, tokens, first (the first request that contains
+            it), shrunk and gone (the request at which it became a placeholder, and the first request without it; Int64,
+            missing if never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         retention = self.kept
         past = self.placed.tally.past
@@ -238,8 +237,8 @@ class Replay:
         Returns
         -------
         dict
-            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (in tokens or
-            numbers), cached_share, relative_cost (input against the same input without a cache) and cost.
+            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (in tokens, or
+            numbers), cached_share, relative_cost (input cost as a ratio to that without a cache) and cost.
         """
         frame = self.frame()
         names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]
@@ -255,23 +254,23 @@ class Replay:
         }
 
     def absent(self, request: int) -> list[int]:
-        """List the messages that a request would have held, had nothing been pruned.
+        """List the messages missing from a request because of pruning.
 
         Parameters
         ----------
         request : int
-            From 1.
+            Number of the request, from 1.
 
         Returns
         -------
         list of int
-            Their indices in the trace.
+            Indices in the trace.
         """
         self._check(request)
         return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
 
     def present(self, request: int) -> list[int]:
-        """List the messages in a request, with placeholders and without summaries, as :meth:`absent` does."""
+        """List the messages in a request, including placeholders but not summaries."""
         self._check(request)
         sent = self.placed.requests[request - 1].sent
         unsent = self.placed.unsent
@@ -313,12 +312,12 @@ class Replay:
 
 
 def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> pd.DataFrame:
-    """Compare several policies, the cheapest first.
+    """Compare several policies, cheapest first.
 
     Parameters
     ----------
     replays : mapping of str to Replay, Replay, or several
-        By the name they are to have; without names each is called as its policy is written.
+        Replays, optionally by name; default: the names of their policies.
 
     Returns
     -------
@@ -329,9 +328,9 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     Raises
     ------
     TypeError
-        If these are no replays.
+        If a value is not a replay.
     ValueError
-        If there is none.
+        If there are no replays.
 
     Examples
     --------
@@ -359,7 +358,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return requests from 1 on, missing for never."""
+    """Return request numbers from 1; missing for never."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))
 

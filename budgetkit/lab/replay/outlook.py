@@ -1,4 +1,4 @@
-"""How long a conversation can go on with a model: until the window is full, something is cut, or money runs out."""
+"""Outlook: the turns left until a cut, a full window, or the end of the money."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_ONCE = 100  # paths whose requests are planned at once, so that memory stays
 
 
 def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> Ints:
-    """Return how much each turn adds to the conversation.
+    """Return the tokens that each turn adds to the conversation.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     Returns
     -------
     int64 array, shape (turns,)
-        Tokens of each turn: the user's message and everything after it.
+        Tokens of each turn: the user message and everything after it.
 
     Examples
     --------
@@ -72,40 +72,39 @@ def outlook(
     seed: int = 0,
     others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
-    """Forecast the first cut, the full window and the end of the money.
+    """Forecast the turns of the first cut, the full window and the end of the money.
 
-    An event that has already happened is given as it was: all three turns are that one.
+    For an event that has already happened, all three turns are the actual one.
 
     Parameters
     ----------
     trace : Trace, str, Path or sequence of messages
-        The conversation so far; it goes on from its present size, with turns drawn from its own. A string is a
-        shipped trace's name or a path.
+        The conversation so far; it continues from its current size, with turns drawn from its own. A string is the name
+        of a shipped trace or a path.
     models : iterable of str or Model
-        Their windows, and the encodings that count for them.
+        The models or their names.
     preset : str or callable
-        A preset's name, or a function from a model to the budget that it is used with; what it leaves its history
-        says when something is cut.
+        A preset's name, or a function from a model to its budget, which determines the limit of the history.
     prices : callable, optional
         Function from a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
-        The most to spend, in US dollars; every request reads the last one from the cache and writes what is new.
+        Maximum spending, in US dollars; each request reads the last one from the cache and writes new tokens.
     turns : int, default 1,000
-        How far to look beyond the turns seen.
+        Number of turns to forecast.
     samples : int, default 500
-        How many conversations to draw.
+        Number of conversations to draw.
     seed : int, default 0
-        The same seed draws the same.
+        Seed of the draws.
     others : sequence of Trace, optional
-        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how large
-        turns become.
+        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show the growth of
+        turns.
 
     Returns
     -------
     DataFrame
         One row per model and event. Columns model, then the columns of
-        :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is what the history may take at the
-        last turn seen. Then notice: what the forecast does not hold for, empty if nothing is known against it.
+        :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is the history's limit at the last
+        turn seen. Column notice has the limitations of the forecast; empty if none.
 
     Examples
     --------
@@ -158,7 +157,7 @@ def contexts(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> Ints:
-    """Return the size of the context after each turn, recorded and drawn."""
+    """Return the context size after each turn, recorded and drawn."""
     sizes = turn_sizes(trace, counter, framing)
     start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
     known = start + np.cumsum(sizes)
@@ -187,9 +186,9 @@ def first_cut(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> pd.DataFrame:
-    """Return the turn when the history first exceeds its limit.
+    """Return the turn at which the history first exceeds its limit.
 
-    A replay cuts at that turn. The result is a spread over drawn paths.
+    A replay cuts at that turn. The result is a distribution over drawn paths.
     """
     if roles is None:
         roles = budget.roles or DEFAULT_ROLES
@@ -213,16 +212,16 @@ def first_cut(
 
 @dataclass(frozen=True)
 class _Asked:
-    """The demand of each turn under a budget, and the tokens of each section where turns begin and at the end."""
+    """The demand of each turn, and the tokens of each section between turns."""
 
     budget: Budget
     trace_demand: TraceDemand
     sums: Mapping[str, Ints]
 
     def drawn(self, turns: Ints, pace: Floats) -> Ints:
-        """Return the excess of the drawn turns' history over its limit.
+        """Return the excess of the history over its limit in drawn turns.
 
-        A section asks for its present tokens, those left by earlier drawn turns, and the turn's own.
+        The demand of a section is its current tokens, those of earlier drawn turns, and the turn's own.
         """
         demands = {}
         for name, column in self.sums.items():
@@ -248,15 +247,15 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Parameters
     ----------
     drawn : int64 array, shape (samples, turns)
-        Size of the context at each turn, in tokens; rising from turn to turn.
+        Size of the context at each turn, in tokens, increasing.
     prices : Prices
         Prices of the model.
 
     Returns
     -------
     float64 array, shape (samples, turns), or None
-        In US dollars; None if a price is unknown. Every request reads the last one from the cache and writes
-        what is new; answers count as input only.
+        Cost in US dollars; None if a price is unknown. Each request reads the last one from the cache and writes new
+        tokens; answers count as input only.
 
     Examples
     --------

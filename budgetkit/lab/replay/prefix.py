@@ -1,11 +1,10 @@
-"""How much of a request stands in the same place as in the last one.
+"""The prefix that a request shares with the last one.
 
-A request stands in this order: opening system messages, tool schemas, earlier turns, passages, this turn. So
-the last request is the beginning of the next, until something in it has changed: a message that was dropped, a
-tool result that became a placeholder, a passage that was retrieved for one turn only, or a section that is cut
-to another length than before.
+A request has this order: opening system messages, tool schemas, earlier turns, passages, this turn. So each request
+starts with the last one, up to the first change: a dropped message, a tool result that became a placeholder, a passage
+retrieved for one turn only, or a section cut to another length.
 
-Six messages of 3, 5, 7, 6, 4 and 5 tokens, of which the first is the system's and every other one the user's:
+An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then user and assistant in turn:
 
     slot        0    1    2    3    4    5
     prunable    no   yes  yes  yes  yes  yes
@@ -13,7 +12,7 @@ Six messages of 3, 5, 7, 6, 4 and 5 tokens, of which the first is the system's a
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
-Where slot 1 is gone at request 1, the two requests are equal up to slot 1: 3 tokens, though 8 were sent before.
+If slot 1 is dropped at request 1, the two requests are equal up to slot 1: 3 tokens, although 8 were sent before.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     trace : Trace
         The conversation.
     by : {"turn", "request", "usage"}
-        One request per turn, the turn's last, one for each answer of the model, or one for each that was billed.
+        Requests to list: the last of each turn, one per answer of the model, or one per billed request.
 
     Returns
     -------
     tuple of Turn
-        `start` is where the turn starts, `sent` where the request ends, `number` the turn's number.
+        The requests: `start` is the start of the turn, `sent` the end of the request, `number` the number of the turn.
 
     Examples
     --------
@@ -100,7 +99,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return each request's billed output, from every message's output."""
+    """Return each request's billed output from that of the messages."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
@@ -112,7 +111,7 @@ def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
-    """Return how many positions of a cache's look-back each request adds to the last.
+    """Return the lookback positions that each request adds to the last.
 
     Examples
     --------
@@ -127,8 +126,8 @@ def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
 def block_positions(messages: Sequence[Message]) -> Ints:
     """Return the block position of each message and of the end.
 
-    Each text and picture is one position. A run of calls is one, and so is a run of results, however many there are
-    (Anthropic, Prompt caching, as others quote it; read 2026-11-23).
+    Each text and image is one position. A run of calls or of results is also one, whatever its length (Anthropic,
+    Prompt caching, as quoted by others; read 2026-11-23).
 
     Examples
     --------
@@ -151,9 +150,9 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests; NaN if they are unknown.
+    """Return the seconds between requests; NaN if unknown.
 
-    Where a clock was set back, they are 0.
+    0 if a clock was set back.
     """
     times = np.array([seconds(messages[r.sent - 1].raw.get("timestamp")) for r in requests])
     known_places = np.flatnonzero(~np.isnan(times))
@@ -164,7 +163,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """Sizes of a conversation's messages by place, for one pruned section.
+    """Sizes of a conversation's messages by position, for one pruned section.
 
     Derived values are computed once.
     """
@@ -180,12 +179,12 @@ class PrefixLayout:
 
     @cached_property
     def starts(self) -> Ints:
-        """For each request, the place of the first message of its turn."""
+        """The index of the first message of each request's turn."""
         return np.array([r.start for r in self.requests], "int64")
 
     @cached_property
     def sents(self) -> Ints:
-        """For each request, how many messages of the conversation it has come to."""
+        """The number of messages of the conversation up to each request."""
         return np.array([r.sent for r in self.requests], "int64")
 
     @cached_property
@@ -195,7 +194,7 @@ class PrefixLayout:
 
     @cached_property
     def unsent(self) -> Flags:
-        """Which messages no request holds."""
+        """True for each message that is in no request."""
         return _in(self.tally.past, UNSENT)
 
     @cached_property
@@ -205,7 +204,7 @@ class PrefixLayout:
 
     @cached_property
     def passages(self) -> Ints:
-        """Tokens of the passages that each request retrieves."""
+        """Tokens of the passages retrieved for each request."""
         sizes = np.zeros(len(self.tokens) + 1, "int64")
         for index, passages in self.tally.retrieved.items():
             sizes[index + 1] = sum(item.tokens for item in passages)
@@ -219,18 +218,18 @@ class PrefixLayout:
 
     @cached_property
     def earlier(self) -> Ints:
-        """Tokens before each message that are pruned in no request."""
+        """Tokens before each message that are never pruned."""
         return _sums(np.where(self.prunable, 0, self.tokens))
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message that are not pruned in the request of their own turn."""
+        """Tokens before each message that are not pruned in their own turn's request."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
-        """The first message of each request that can differ, at any budget."""
+        """The first message of each request that may differ, for any budget."""
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -260,7 +259,7 @@ def place(
 ) -> PrefixLayout:
     """Return the layout of a conversation's prunable messages.
 
-    It tells the first request that can prune each.
+    The layout has the first request that can prune each message.
     """
     # A result goes where its call does, also where its role belongs to another section.
     tally = _without(tally, unsent)
@@ -303,7 +302,7 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the first message of each request that can differ."""
+    """Return the first message of each request that may differ."""
     limits = placed.edges.copy()
     for section, column in columns.items():
         if section != placed.section and column["cut"].any():
@@ -319,10 +318,10 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
 def equal_prefix(
     placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints
 ) -> Ints:
-    """Return the longest prefix that each request shares with the last one, in tokens.
+    """Return the longest prefix shared with the last request, in tokens.
 
-    `limits` says how far requests can be equal whatever the policy did, `equal_to` the slot up to which the pruned
-    history is, `pruned` its tokens before that slot, and `sent` the size of each request.
+    `limits` are the maximum prefixes regardless of the policy, `equal_to` the slots up to which the pruned history is
+    equal, `pruned` its tokens before that slot, and `sent` the sizes of the requests.
     """
     starts = placed.starts
     running = placed.running
@@ -345,7 +344,7 @@ def equal_prefix(
 
 
 def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
-    """Return the tally with some messages at 0 tokens, so that all keep their places."""
+    """Return a tally with some messages at 0 tokens, keeping all positions."""
     past = list(tally.past)
     present = list(tally.present)
     for slot in unsent:
@@ -356,7 +355,7 @@ def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
-    """Prune the results of pruned calls with them."""
+    """Add the results of pruned calls to the pruned messages."""
     sections_of_calls: dict[object, str] = {}
     placed_items = []
     for item in items:
@@ -370,7 +369,7 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Tell which messages can be pruned in their own turn."""
+    """Return True for each message that can be pruned in its own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",
@@ -382,7 +381,7 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Find the first message of a section in each later request; -1 in the head."""
+    """Return the first message of a section in each later request; -1 in the head."""
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:
@@ -398,5 +397,5 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
 
 
 def _sums(tokens: Ints) -> Ints:
-    """Return the tokens of the first so many messages, from none to all."""
+    """Return running sums of the messages' tokens."""
     return np.concatenate(([0], np.cumsum(tokens)))

@@ -1,15 +1,15 @@
-"""The prompt cache: how much of each request a provider reads again instead of reading it afresh.
+"""Prompt caches: the tokens of each request that a provider reads from its cache.
 
     sent = cached + written + fresh
 
-A provider keeps what it has computed for the beginning of a request and takes it up again where the next request begins
-with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the steps it measures in,
-how long it keeps it, and where it looks. Two ways of looking:
+A provider caches its computation for the start of a request and reuses it if a later request starts in exactly the same
+way. Caches differ in their minimum prefix, their increment, their lifetime and their lookup. There are two kinds of
+lookup:
 
-- *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
-  messages) and at the end of each request. A prefix that any earlier request left at its mark is read while it is alive
-  and the request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
+- *automatic* (OpenAI, Gemini): any prefix, rounded down to an increment;
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes up to marks, here after the opening (tool schemas and
+  system messages) and at the end of each request. A prefix cached at an earlier request's mark is read during its
+  lifetime if the request starts with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class PromptCache:
     Parameters
     ----------
     minimum : int
-        Shortest prefix that is kept, in tokens.
+        Minimum cached prefix, in tokens.
     increment : int
-        Cached prefixes are measured in steps of so many tokens beyond the minimum.
+        Increment of cached prefixes beyond the minimum, in tokens.
     write, read : float
         Price of a token written to, or read from, the cache, as a multiple of the input price.
     lifetime : float, optional
-        How long it is kept after its last use, in seconds; None for longer than any pause.
+        Lifetime after the last use, in seconds; None if longer than any pause.
     breakpoints : tuple of {"head", "end"}, optional
-        Where marks are set; None for a cache that finds the longest prefix by itself.
+        Places of the marks; None for a cache that finds the longest prefix automatically.
     lookback : int, optional
-        How many positions (texts, pictures, runs of tool calls, runs of results) the cache looks back from its mark.
+        Number of positions (texts, images, runs of tool calls or of results) that the cache looks back from a mark.
     considered : int, optional
-        At how many marks it looks at most, the newest first.
+        Maximum number of marks considered, newest first.
     source : str
-        Where the numbers come from, with the date.
+        Source and date of the numbers.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class PromptCache:
         Returns
         -------
         float
-            1.0 if nothing is sent.
+            The ratio; 1.0 if nothing is sent.
         """
         sent = cached + written + fresh
         if not sent:
@@ -112,16 +112,16 @@ class PromptCache:
         head : int64 array, shape (requests,)
             Tool schemas and opening system messages, in tokens.
         equal : int64 array, shape (requests,)
-            Longest prefix equal to the last request's, in tokens; the first request has none.
+            Longest prefix shared with the last request, in tokens; 0 for the first request.
         pauses : float64 array, shape (requests,), optional
-            Seconds since the last request; NaN if unknown, which is taken as short.
+            Seconds since the last request; NaN, if unknown, counts as short.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
+            Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
         Returns
         -------
         tuple of int64 arrays
-            Cached and written, in tokens; the rest of `sent` is fresh.
+            Cached and written tokens; the rest of `sent` is fresh.
 
         Examples
         --------
@@ -154,9 +154,9 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest end of an earlier request, still alive, that each request begins with.
+        """Return the longest live cached prefix that ends with an earlier request.
 
-        Two requests share at least the shortest prefix that neighbours between them share.
+        Two requests share at least the shortest prefix shared by adjacent requests between them.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
@@ -207,12 +207,12 @@ def provider_rules(model: str | Model) -> str:
     Parameters
     ----------
     model : str or Model
-        The model that is asked.
+        The model or its name.
 
     Returns
     -------
     str
-        Its name in `CACHES`; the ideal cache's name if the provider's is unknown.
+        Name in `CACHES`; that of the ideal cache if the provider's is unknown.
 
     Examples
     --------

@@ -1,15 +1,14 @@
-"""replay(): a trace through a budget and a pruning policy, request by request.
+"""replay(): a trace under a budget and a pruning policy, request by request.
 
-At each request the budget says how much history there may be, by the one walk that plans every window; the
-policy says what leaves; what is kept of the last request says what the provider's prompt cache can hold. Texts
-are counted once, when the trace is first asked; replaying again under another policy counts nothing.
+At each request the budget determines the limit of the history, the policy decides which messages to drop, and the
+unchanged part of the last request determines the tokens that the provider's prompt cache may hold. Texts are counted
+once; replaying under another policy counts nothing again.
 
-A tool call whose result never comes, because the answer was broken off, is in no request: providers refuse it, and
-recorded sessions show that programs leave it out (see :func:`budgetkit.trace.unpaired`). It has cost its output all
-the same.
+A tool call without a result, from an interrupted answer, is in no request: providers reject it, and recorded sessions
+show that programs omit it (see :func:`budgetkit.trace.unpaired`). Its output is still billed.
 
-All requests are sized at once, as columns; then one walk carries out the policy. A window of 20 tokens, one token a
-letter, of "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb", "ttttt" (user):
+All requests are sized at once, as columns; then one pass applies the policy. An example with a window of 20 tokens and
+one token per letter, for "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb" and "ttttt" (user):
 
     request    demand: system, history, current    others    limit    history after the policy    sent
     1                  3       0        5          8         12        0                           8
@@ -92,17 +91,17 @@ def replay(
     prices: Prices | str | None = None,
     start_on: StartOn = "any",
 ) -> Replay:
-    """Replay a conversation through a budget, with a pruning policy.
+    """Replay a conversation under a budget and a pruning policy.
 
     Parameters
     ----------
     trace : Trace, str, Path or sequence of messages
-        The conversation; a string is a shipped trace's name or a path.
+        The conversation; a string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        The pruning policy; default: the policy of a configuration. See :mod:`budgetkit.pruning.policies`, whose `NAMED`
-        go by a name, such as "oldest first" or "octopus".
+        The pruning policy, or its name in :data:`budgetkit.pruning.policies.NAMED`, such as "oldest first" or
+        "octopus". Default: the policy of a configuration.
     counter : callable or str, optional
         Function from text to tokens, or a counter's name; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
@@ -110,25 +109,26 @@ def replay(
     window : int, optional
         A window in tokens that replaces the model's.
     roles : mapping or callable, optional
-        Which section each message belongs to; default: the budget's own table.
+        Section of each role, or a function from a message to its section; default: the budget's own table.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     section : str, optional
         Section that the policy prunes; default: the section of earlier user messages.
     by : {"turn", "request", "usage"}
-        One request per turn, one for each answer of the model, or one for each that the trace's provider billed.
+        Requests to replay: one per turn, one per answer of the model, or one per request billed by the provider.
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; default: the
-        ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
+        ideal one, "longest prefix". A price for cached tokens in `prices` takes precedence.
     prices : Prices or str, optional
-        Token prices, or the name of a model to take them from; see :func:`budgetkit.lab.replay.cost.prices`.
+        Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}
-        Whose message a request begins with, after the system messages; see :class:`budgetkit.Conversation`.
+        Role of the first message after the system messages; see :class:`budgetkit.Conversation`.
 
     Returns
     -------
     Replay
-        With a frame of the requests, and a frame of the messages with the requests where they entered and left.
+        The outcome, with a frame of the requests, and a frame of the messages with the requests at which they entered
+        and were dropped.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def replay(
 class TraceDemand:
     """A conversation's demand at each request, independent of budget and policy.
 
-    It is made once, and kept.
+    Computed once per conversation.
     """
 
     placed: PrefixLayout
@@ -205,11 +205,11 @@ class TraceDemand:
 
     @property
     def section(self) -> str:
-        """The history's section."""
+        """The section of the history."""
         return self.placed.section
 
     def slots(self, trace: Trace, policy: Policy) -> Slots:
-        """Return the messages as a policy sees them."""
+        """Return the messages in the form used by policies."""
         units = self.turn_units if policy.unit == "turn" else self.units
         importance = _importance(policy, trace.messages)
         arriving = [
@@ -220,7 +220,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """The least that each section sends, however small its grant."""
+        """Minimum tokens sent by each section, whatever its grant."""
         tally = self.placed.tally
         without = replace(
             tally,
@@ -233,17 +233,17 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> list[int]:
-        """For each message the first of those that go with it."""
+        """The first message of each message's unit."""
         return _units(self.placed.tally, self.turns, by_turn=False)
 
     @cached_property
     def turn_units(self) -> list[int]:
-        """For each message the first of its turn."""
+        """The first message of each message's turn."""
         return _units(self.placed.tally, self.turns, by_turn=True)
 
 
 def _as_small_as_can_be(item: Item) -> Item:
-    """Return a message as small as it may be cut inside."""
+    """Return a message shortened as far as possible."""
     least = least_tokens(item.payload, item.tokens)
     if least == item.tokens:
         return item
@@ -251,7 +251,7 @@ def _as_small_as_can_be(item: Item) -> Item:
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
-    """Return a policy's importance of each message; most policies have none."""
+    """Return the importance of each message under a policy."""
     if isinstance(policy, Chain) and type(policy).importance is Chain.importance:
         columns = [_importance(part, messages) for part in policy.policies]
         return [sum(row) for row in zip([0] * len(messages), *columns, strict=True)]
@@ -262,7 +262,7 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
 def demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> TraceDemand:
-    """Return the demand of each request; a conversation is counted once and keeps it."""
+    """Return the demand of each request, cached by conversation."""
     key = ("asked", count, framing, roles_key(roles), section, by)
     return trace.once(key, lambda: _counted(trace, count, roles, framing, section, by))
 
@@ -314,7 +314,7 @@ class _Sizes:
     boundaries: Ints  # the message before which a request can be equal to the last one
 
     def visits(self, trace_demand: TraceDemand) -> list[Visit]:
-        """Return each request as the history sees it."""
+        """Return the visit of each request, for pruning."""
         edges = np.maximum(self.boundaries, 0).tolist()
         turns = [request.number for request in trace_demand.placed.requests]
         rooms = map(
@@ -339,7 +339,7 @@ class _Pruned:
 
 
 def _sizes(trace_demand: TraceDemand, budget: Budget) -> _Sizes:
-    """Ask the budget for every request at once."""
+    """Compute the limits of all requests at once."""
     budget = with_undeclared(replace(budget, deficit="signed"), trace_demand.sections)
     columns, others, limits = limits_of(
         budget,
@@ -361,8 +361,8 @@ def limits_of(
 ) -> tuple[Columns, Ints, Ints]:
     """Return each request's plan, the other sections' tokens, and the history's limit.
 
-    A section that is cut gives up only its passages and tool results, down to its `uncut` tokens. The history may take
-    no more than the other sections leave, whatever its floor promises. Replays and forecasts take this one limit.
+    A section that is cut loses only passages and tool results, down to its `uncut` tokens. The history may take at most
+    the tokens that the other sections leave, regardless of its floor. Replays and forecasts use the same limit.
     """
     columns = allocate_columns(budget, sections, len(sections[history]))
     others = np.zeros_like(sections[history])
@@ -383,7 +383,7 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
-    """Return for each message the first of its unit: a call's results, or its whole turn."""
+    """Return the first message of each message's unit: a call with its results, or a turn."""
     # Messages that share a call or a turn are joined to groups, each led by its first message (union and find): of
     # four messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}
@@ -406,7 +406,7 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
 def _measure(
     trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
 ) -> Measure:
-    """Count the texts of summaries; each is read again by the next one."""
+    """Count the texts of summaries; each is an input of the next one."""
     summaries: dict[int, Message] = {}  # by the first slot that each stands for
 
     def measure(slots: list[int]) -> int | None:
@@ -422,7 +422,7 @@ def _measure(
 def _outcome(
     trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None
 ) -> Replay:
-    """Combine a replay's columns: sizes, cached prefixes and prices of all requests."""
+    """Combine the columns of a replay: sizes, cached prefixes and prices."""
     trace_demand = pruned.trace_demand
     sizes = pruned.sizes
     retained = pruned.retained
@@ -483,7 +483,7 @@ def _outcome(
 
 
 def _floor_notices(sizes: _Sizes, trace_demand: TraceDemand) -> tuple[str, ...]:
-    """Return one warning, for the request where the history is furthest below its floor."""
+    """Return a warning for the request with the history furthest below its floor."""
     left = sizes.limits + trace_demand.pinned
     section = trace_demand.section
     rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)

@@ -1,7 +1,7 @@
-"""Why a request read less from the cache than the one before had left there: each miss has a cause, or none is known.
+"""Causes of cache misses: why a request read less than the previous one had cached.
 
-The first that holds is the cause. The recorded events are compared, and the place where the read stopped: exactly at
-the end of an earlier request's prompt, or behind the instructions and tools.
+The cause of a miss is the first that applies, or unknown. Causes follow from the recorded events and from the place
+where the read stopped: at the end of an earlier prompt, or after instructions and tools.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def events(trace: Trace, usage: Usage) -> Usage:
     trace : Trace
         The session.
     usage : dict of arrays
-        Its requests, of :func:`budgetkit.trace.usage_columns`.
+        Its requests, from :func:`budgetkit.trace.usage_columns`.
 
     Returns
     -------
     dict of arrays
-        One number per request: pause (seconds since the request before began), life (of the last write, in seconds),
-        compacted, new_model, new_turn, new_setting (of the
-        thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
+        One value per request: pause (seconds since the previous request), life (of the last write, in seconds),
+        compacted, new_model, new_turn, new_setting (of the thinking) and left (another branch continues here), all
+        bool, and blocks (new positions for the cache's lookback).
     """
     # A request whose answer is not among the messages stands where the one before stood.
     is_placed = usage["message_index"] >= 0
@@ -72,17 +72,17 @@ def events(trace: Trace, usage: Usage) -> Usage:
 
 
 def foretold(usage: Usage, happened: Usage) -> Ints:
-    """Predict each request's cache read in tokens; the first is recorded.
+    """Predict each request's cache read, in tokens.
 
     Parameters
     ----------
     usage, happened : dict of arrays
-        Of :func:`budgetkit.trace.usage_columns` and :func:`events`.
+        From :func:`budgetkit.trace.usage_columns` and :func:`events`.
 
     Returns
     -------
     int64 array, shape (requests,)
-        In tokens; for the first request what it read.
+        Predicted tokens; for the first request, the recorded ones.
     """
     read = usage["cache_read_tokens"]
     prompt = usage["context_tokens"]
@@ -122,9 +122,9 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
 
 
 def expected(usage: Usage) -> Ints:
-    """Return each request's cache read if nothing had broken its prefix.
+    """Return each request's cache read without misses.
 
-    It is all that the request before read and wrote, or its prompt where no writes are recorded.
+    It is everything that the previous request read and wrote, or its prompt if no writes are recorded.
     """
     read = usage["cache_read_tokens"]
     written = usage["cache_write_tokens"]
@@ -145,7 +145,7 @@ def _lives(usage: Usage) -> Floats:
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
-    """Tell for each pair of places whether another one lies between them."""
+    """Return for each pair of places whether another place lies between."""
     ordered = np.array(sorted(places), "int64")
     return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
@@ -162,7 +162,7 @@ _TERM = re.compile(
 def used_later(trace: Trace) -> pd.DataFrame:
     """List the calls that copy a term from an earlier message.
 
-    A term is an id, a path or a name, and the message is the first that holds it.
+    A term is an id, a path or a name; the message is the first that contains it.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def used_later(trace: Trace) -> pd.DataFrame:
 
 
 def _terms(text: str) -> list[str]:
-    """List the terms of a text; each of its words is looked at once, since no term holds a blank."""
+    """List the terms of a text."""
     words = dict.fromkeys(text.split())
     return _TERM.findall("\n".join(words))
 
@@ -208,7 +208,7 @@ def _values(arguments: str) -> str:
 
     The names say nothing about earlier messages.
 
-    A number of five digits or more may be an id; a smaller one is a count or a place.
+    A number with five digits or more may be an id; a smaller one is a count or a position.
 
     >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
     ('src/a_1.py\n12345', 'ls src/a_1.py')
@@ -265,7 +265,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A request that read less than was in the cache, as a row of :meth:`Session.misses`."""
+    """A row of :meth:`Session.misses`: a request that read less than was cached."""
 
     request: int
     missed: int
@@ -276,21 +276,21 @@ class Miss(NamedTuple):
 
 
 def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> list[Miss]:
-    """List the requests that read more than 1,024 tokens less than the one before had left in the cache.
+    """List requests that read over 1,024 tokens less than was cached.
 
     Parameters
     ----------
     trace : Trace
         The session.
     usage, happened : dict of arrays
-        Of :func:`budgetkit.trace.usage_columns` and :func:`budgetkit.lab.sessions.causes.events`.
+        From :func:`budgetkit.trace.usage_columns` and :func:`budgetkit.lab.sessions.causes.events`.
     extra_price : float64 array, shape (requests,)
-        What an uncached token costs beyond a cached one, in US dollars.
+        Extra price of an uncached token over a cached one, in US dollars.
 
     Returns
     -------
     list of Miss
-        In the order of the requests.
+        The misses, in the order of the requests.
     """
     whole = expected(usage)
     read = usage["cache_read_tokens"]
@@ -341,7 +341,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
 
 
 def _thought(trace: Trace, usage: Usage, now: int) -> bool:
-    """Tell whether the previous turn has thinking, which the next message's prompt omits."""
+    """Return True if the previous turn has thinking, which the next prompt omits."""
     place = int(usage["message_index"][now - 1])
     if _KEEPS_THINKING.search(str(usage["model"][now])):
         return False
@@ -354,7 +354,7 @@ def _thought(trace: Trace, usage: Usage, now: int) -> bool:
 
 
 def _duration(seconds: float) -> str:
-    """Write a duration as people say it.
+    """Format a duration in words.
 
     >>> _duration(300), _duration(7_500), _duration(42)
     ('5 minutes', '2.1 hours', '42 seconds')

@@ -1,16 +1,14 @@
-"""Dollar costs of the same messages under other systems' rules, and where the order of rules turns.
+"""Costs of the same messages under other systems' rules, and their ranking.
 
-Each cost is a range.
-
-This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
-requests would have cost. Unpublished values are ranges: the length of a summary, and whether a message that left and
-was used later had to be read again.
+This is not a forecast, since under another rule the agent would have seen less and acted differently. It is the cost of
+the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and whether dropped
+messages that were used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
 
-A rule that shortens every prompt wins where nothing is cached, and loses where reading costs a tenth; a rule that acts
-once in a large window hardly matters. Which is cheapest therefore depends on two numbers that differ from model to
-model: what a cached token costs, and how large the window is.
+A rule that shortens every prompt is cheapest without a cache, and expensive if cached tokens cost a tenth; a rule that
+acts once in a large window hardly matters. So the cheapest rule depends on two numbers of the model: the price of a
+cached token and the size of the window.
 """
 
 from __future__ import annotations
@@ -69,48 +67,46 @@ def compare(
     cache: PromptCache | str | None = None,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Compare the rules of several systems on the same messages, the cheapest first.
+    """Compare the costs of several systems' rules on the same messages.
 
-    All rows are at one price list. Where a replay of the record is more than 5 % off the bill, nothing is ranked: the
-    rows stay in the order that they were named.
+    All rows use the same prices. If a replay of the record differs from the bill by more than 5 %, the rows are not
+    ranked but keep the given order.
 
     Parameters
     ----------
     source : Trace or Session
-        A conversation; of a recorded session its own growth and first request say what the log does not hold.
+        A conversation. For a recorded session, its growth and first request determine the content missing from the log.
     systems : names, policies, or a mapping to them
-        Names of :data:`budgetkit.pruning.policies.NAMED` or policies.
+        Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
-        In tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
+        Context window, in tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
     prices : Prices or str, optional
-        Token prices, or the name of a model to take them from; default: the prices of each request's model on its day.
+        Token prices, or the name of a model with these prices; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
-        The provider's prompt cache; default: the cache of the model. The reads of a session are recorded, so none is
-        taken for one.
+        The provider's prompt cache; default: that of the model. Not for recorded sessions, whose cache reads are known.
     counter : callable or str, optional
-        How texts are counted; default: characters divided by 4, scaled by the session's own growth.
+        Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
 
     Returns
     -------
     DataFrame
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
-        NaN if no price is known), relative (input against the same without a cache and rule), compactions, sent,
-        cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
-        those that left, used again by what came later), first (the first request where the rule acted), overflows
-        (requests that exceed the window), loops (compactions at two requests in a row), stops (the request where the
-        product would stop, as it compacts again and again; 0 for none), call_overflows (calls that write a summary and
-        exceed the window themselves), summary_cost (what these calls cost at most, in US dollars, within the cost) and
-        assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as it was held comes to
-        in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far that and the rule of
-        Claude Code are from the bill, as shares; NaN if unknown), own_trigger, where Claude Code compacted it (in
-        tokens), price_gap (a sentence on models without a price; empty for none),
-        unlogged_summaries, how many of its compactions have no call in the log, and disproved, the model's
-        window where a recorded prompt is larger.
+        NaN if no price is known), relative (input cost as a ratio to that without a cache and rule), compactions, sent,
+        cached (tokens), left (messages dropped or shortened), capped (results cut on arrival), used_later (dropped
+        messages that later ones used), first (the first request where the rule acted), overflows (requests that exceed
+        the window), loops (compactions at two requests in a row), stops (the request at which the product would stop
+        because of repeated compactions; 0 for none), call_overflows (summary calls that exceed the window themselves),
+        summary_cost (maximum cost of the summary calls, in US dollars, included in the cost) and assumed (assumed
+        values). For a recorded session, `attrs` has replayed (the cost of the unchanged session in the same replay, in
+        US dollars), replay_error and rule_error (deviations of that replay, and of Claude Code's rule, from the bill,
+        as shares; NaN if unknown), own_trigger (the size at which Claude Code compacted it, in tokens), price_gap (a
+        sentence on models without a price; empty for none), unlogged_summaries (the number of compactions without a
+        call in the log) and disproved (the model's window if a recorded prompt is larger).
 
     Raises
     ------
     ValueError
-        If a cache is named for a recorded session.
+        If a cache is given for a recorded session.
 
     Examples
     --------
@@ -123,19 +119,19 @@ def compare(
 
 
 def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
-    """Replay the rules of several systems on the same messages, and keep each replay beside the table.
+    """Compare systems as in :func:`compare`, and keep the replays.
 
     Parameters
     ----------
     setup : ReplaySetup
-        Of :func:`setup_of`.
+        The conversation, prepared by :func:`replay_setup`.
     systems : names, policies, or a mapping to them
         As in :func:`compare`.
 
     Returns
     -------
     Comparison
-        The table and, by name, what each rule did.
+        The table, and the replays of each rule by name.
     """
     outcomes = {AS_IT_WAS: setup.outcome(AS_IT_WAS, OldestFirst(), UNLIMITED)}
     for name, policy in policies_of(systems).items():
@@ -168,12 +164,12 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
 
 
 def is_near(error: float) -> bool:
-    """Tell whether a session's replay is close enough to its bill to rank rules."""
+    """Return True if a replay is close enough to the bill to rank rules."""
     return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by the middle of their cost, or by the relative cost if no price is known."""
+    """Sort rules by mean cost, or by relative cost without prices."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -229,9 +225,9 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Return the cheapest rule by cached-token price and by window.
+    """Return the cheapest rule for each cached-token price and window.
 
-    It also marks the prices where another rule becomes the cheapest.
+    The table also marks the prices at which another rule becomes the cheapest.
 
     Parameters
     ----------
@@ -240,18 +236,18 @@ def by_price_and_window(
     systems : names, policies, or a mapping to them
         As in :func:`budgetkit.compare`.
     reads : iterable of float
-        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
+        Prices of a cached token, as multiples of the input price; 1 means no cache.
     windows : iterable of int
-        In tokens.
+        Context windows, in tokens.
     counter : callable or str, optional
         As in :func:`budgetkit.compare`.
 
     Returns
     -------
     DataFrame
-        One row per window, price and rule: window, read, system, acts (if it did anything), change (against nothing
-        leaving, as a share; a prompt over the window is counted as if it fitted), cheapest (whether no other rule that
-        acts, nor leaving all alone, costs less) and turns (whether another is cheapest here than at the price before).
+        One row per window, price and rule: window, read, system, acts (True if it did anything), change (relative to no
+        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if no acting rule,
+        nor no pruning, costs less) and turns (True if the cheapest rule differs from that at the previous price).
 
     Examples
     --------

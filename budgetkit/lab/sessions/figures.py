@@ -1,4 +1,4 @@
-"""Recorded sessions as figures: rules in lanes, the cache as predicted and as recorded, and where the order turns."""
+"""Figures of recorded sessions: rules, predicted and recorded cache reads, and rankings."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
-    """List some requests of each rule: tokens, actions, and followed message.
+    """List some requests of each rule, with tokens, actions and followed message.
 
-    `followed` is a message of the compared conversation, by index.
+    `followed` is the index of a message of the compared conversation.
     """
     frames = []
     for row in table_rows(comparison.table):
@@ -86,14 +86,14 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return places of requests that show a line's shape: evenly spaced, and those around each mark."""
+    """Return indices of requests for a line: evenly spaced, and around marks."""
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
 
 
 def _draw_rules(table: pd.DataFrame) -> Spec:
-    """Draw each rule as a lane: the prompt, request by request, with a mark where the rule acts."""
+    """Draw each rule as a lane of prompt sizes, with marks where it acts."""
     systems = list(dict.fromkeys(table["system"]))
     pruned = table.loc[table["system"] != AS_IT_WAS, "sent"]
     tallest = max(1, int(pruned.max())) if len(pruned) else 1
@@ -140,7 +140,7 @@ def _request_axis(last: int) -> Spec:
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
-    """Mark requests where a rule summarises, clears or drops."""
+    """Mark the requests at which a rule summarises, clears or drops."""
     traces = []
     for column, word, symbol, colour, size in _ACTS:
         here = part[part[column]]
@@ -157,7 +157,7 @@ def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
 
 
 def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
-    """Draw the requests that contain the followed message, and those whose calls need it."""
+    """Draw the requests that contain or need the followed message."""
     base = -lane - 0.07
     there = part[part["followed"]]
     traces = []
@@ -233,7 +233,7 @@ def _say_reads(table: pd.DataFrame) -> str:
 
 
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each window and price the rule that costs least."""
+    """Return the cheapest rule for each window and price."""
     cheapest = table[table["cheapest"]]
     return cheapest[["window", "read", "system", "change", "turns"]].reset_index(drop=True)
 
@@ -241,7 +241,7 @@ def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_turning(table: pd.DataFrame) -> Spec:
     """Draw the cheapest rule by price and window.
 
-    A line stands where the order turns.
+    Lines mark the prices at which the ranking changes.
     """
     reads = sorted(set(table["read"]), reverse=True)
     windows = sorted(set(table["window"]))
@@ -279,7 +279,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
 
 
 def _steps(title: str, names: Iterable[str]) -> Spec:
-    """Return an axis with a name at each whole number."""
+    """Return an axis with names at the whole numbers."""
     texts = [*names]
     return {
         "title": title,
@@ -292,7 +292,7 @@ def _steps(title: str, names: Iterable[str]) -> Spec:
 
 
 def _draw_settings(table: pd.DataFrame) -> Spec:
-    """Draw each value's cost with its range, and the line of the session as recorded."""
+    """Draw the cost range of each value, and a line for the recorded session."""
     values = table.iloc[1:]
     middle = (values["least"] + values["most"]) / 2
     names = [*map(value_text, values["value"])]

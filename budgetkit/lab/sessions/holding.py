@@ -1,10 +1,10 @@
-"""The cost of holding tools, files, servers and sub-agents in prompts.
+"""The cost of keeping tools, files, servers and sub-agents in prompts.
 
-    cost of a message = sum over the requests that held it: what stood before the read's end at the price of reading,
-                        the rest at what the request paid for all it did not read
+    cost of a message = sum over the requests with it: its tokens in the cached prefix at the price of cached tokens,
+                        the others at the request's price of uncached tokens
 
-A result is paid once when it comes, and again, cheaper, at each request that holds it. Leaving something out would have
-saved this sum; it ignores that the agent might then have acted otherwise.
+A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting something
+would have saved this sum, if the agent had acted in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from budgetkit.trace import Trace, in_line, unpaired
 
 @dataclass(frozen=True)
 class MeasuredFraming(Framing):
-    """Sizes as a provider billed them, message by message; any other message is counted as usual.
+    """A framing with the billed sizes of a conversation's messages.
 
     Examples
     --------
@@ -43,9 +43,9 @@ class MeasuredFraming(Framing):
     measured: tuple[int, ...] = ()
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Return the billed sizes of the whole conversation; count any other messages.
+        """Return the billed sizes of the conversation's messages; count any others.
 
-        A summary that a rule writes is among the others.
+        The others include summaries written by a rule.
         """
         listed = [*messages]
         if len(listed) == len(self.measured):
@@ -55,9 +55,9 @@ class MeasuredFraming(Framing):
 
 @dataclass(frozen=True)
 class Measured:
-    """Tokens of a session's messages, and of its unlogged content.
+    """The tokens of a session's messages and of its unlogged content.
 
-    `rows` are the places, in the session's usage, of the requests that stand in line.
+    `rows` are the indices, in the session's usage, of the consecutive requests.
     """
 
     unlogged: int
@@ -82,7 +82,7 @@ def summaries_of(trace: Trace) -> Flags:
 
 
 def measure(session: Session) -> Measured:
-    """Share out each prompt's growth among the messages that came before it.
+    """Distribute each prompt's growth over the preceding messages.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def measure(session: Session) -> Measured:
 def _shared(expected: Floats, tokens: float) -> Floats:
     """Divide tokens in proportion to the expected sizes.
 
-    All go to the first where none is expected.
+    If all expected sizes are 0, the first gets everything.
     """
     tokens = max(0.0, tokens)
     total = float(expected.sum())
@@ -142,7 +142,7 @@ def _shared(expected: Floats, tokens: float) -> Floats:
 
 
 def _whole(sizes: Floats) -> Ints:
-    """Round sizes so that every sum from the first on is rounded, too, and not a sum of roundings.
+    """Round sizes so that all running sums are rounded, too.
 
     >>> _whole(np.array([0.4, 0.4, 0.4])).tolist()
     [0, 1, 0]
@@ -178,7 +178,7 @@ _SEARCH_TOOL = (
 
 
 def requests_holding(session: Session) -> pd.DataFrame:
-    """Return how many requests held each message, and the cost.
+    """Return the number of requests that contained each message, and the cost.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def requests_holding(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per message: message, tokens (scaled as the session's own growth says), requests (that held it),
+        One row per message: message, tokens (scaled to the session's growth), requests (that contained it),
         token_requests (their product) and cost (in US dollars; NaN if a price is unknown).
     """
     trace = session.trace
@@ -221,26 +221,25 @@ def requests_holding(session: Session) -> pd.DataFrame:
 
 
 def holding(session: Session, by: By = "tool") -> pd.DataFrame:
-    """List the prompts' tools, files or MCP servers, with their savings.
+    """List tools, files or MCP servers in prompts, with possible savings.
 
-    A saving is the cost that leaving one out avoids.
+    A saving is the cost avoided by omitting one.
 
     Parameters
     ----------
     session : Session
         A recorded session.
     by : {"tool", "file", "server"}
-        Results by tool; files by path, only those read more than once, each part of a file (its pages, say) by itself;
+        Results by tool; files by path, only those read more than once, each part (such as a range of pages) separately;
         or MCP servers.
 
     Returns
     -------
     DataFrame
-        One row each, the dearest first: its name, calls, tokens (of the results), token_requests (tokens times the
-        requests that held them), saved (what leaving it out would have saved, in US dollars; of a file, all reads
-        but the first; NaN if no price is known), and for tools and servers definitions (of its tools, in tokens;
-        missing if the log does not hold them) and deferred (what deferring these to their first call would have
-        saved).
+        One row each, the most expensive first: its name, calls, tokens (of the results), token_requests (tokens times
+        the requests that contained them), saved (the saving from omitting it, or all reads of a file but the first, in
+        US dollars; NaN if no price is known), and for tools and servers definitions (of its tools, in tokens; missing
+        if not in the log) and deferred (the saving from loading them only at their first call).
 
     Examples
     --------
@@ -277,18 +276,18 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
 
 
 def agents(session: Session) -> pd.DataFrame:
-    """List the main line of a session and its sub-agents apart.
+    """List the main agent of a session and its sub-agents.
 
     Parameters
     ----------
     session : Session
-        A session that was read from its file.
+        A session read from its file.
 
     Returns
     -------
     DataFrame
-        One row per line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
-        tokens) and cost (in US dollars; NaN if no price is known).
+        One row per agent, the main one first: line (its name), side_chain, requests, prompt, read, written, answered
+        (in tokens) and cost (in US dollars; NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     rows = [{"line": "main line", "side_chain": False, **session.totals()}]
@@ -299,7 +298,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List the calls of tools, of servers or for files: message, id, name and the part of the file."""
+    """List calls by tool, server or file: message, id, name and file part."""
     rows = [
         (place, call.id, name, _part(call.arguments) if by == "file" else "")
         for place, message in enumerate(trace.messages)
@@ -339,7 +338,7 @@ def _passed(arguments: str) -> dict[str, Any]:
 
 
 def server_of(tool: str) -> str | None:
-    """Return the MCP server of a tool, as Claude Code and others name it; None for the program's own.
+    """Return the MCP server of a tool; None for the program's own tools.
 
     >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)
@@ -349,7 +348,7 @@ def server_of(tool: str) -> str | None:
 
 
 def _definitions(session: Session, by: By) -> dict[str, int]:
-    """Return the tokens of the definitions that the log holds, by tool or by server."""
+    """Return the tokens of logged tool definitions, by tool or server."""
     sizes: dict[str, int] = {}
     count = session.count
     for schema in session.trace.tools or ():
@@ -373,10 +372,10 @@ def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> d
 
 
 def deferral(session: Session) -> dict[str, float]:
-    """Return the saving of loading tools on demand, and the cost of the search for them.
+    """Return the saving of loading tools on demand, and the cost of their search.
 
-    The search tool's definition is in every prompt. Each tool that is used is searched for once, by one more request
-    that reads its prompt from the cache; its answer is too short to count.
+    The search tool's definition is in every prompt. Each used tool is searched for once, by an extra request that reads
+    its prompt from the cache; its answer is negligible.
 
     Returns
     -------

@@ -1,12 +1,12 @@
-"""Sessions of coding agents where their programs keep them: found, listed, and billed once.
+"""Listing and billing of coding agents' sessions.
 
-A folder is searched only on request: no import, test or application does it. Files are read, never written; a link that
-leads out of the folder is not followed, and neither is another user's file. A session in OpenCode's database has the
-path of the database and its own id.
+Folders are searched only on request, never by an import, a test or the app. Files are read, never written. Links out of
+the folder and files of other users are skipped. A session in OpenCode's database is identified by the database's path
+and its own id.
 
-Bills are kept between runs: numbers without texts, in one file in the user's cache folder, under checksums of path,
-size and time of each file. `BUDGETKIT_CACHE` names another folder; set to an empty text it keeps nothing. A list whose
-bills are kept imports neither numpy nor pandas.
+Bills, which are numbers without texts, are cached in one file in the user's cache folder, under checksums of each
+file's path, size and time. `BUDGETKIT_CACHE` sets another folder; an empty value disables the cache. Listing cached
+bills imports neither numpy nor pandas.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class SessionFile:
 
     @property
     def changed(self) -> datetime:
-        """When it was last written to."""
+        """Time of the last change."""
         return datetime.fromtimestamp(self.modified / 1e9, UTC)
 
     @property
     def key(self) -> str:
-        """A checksum that changes with the file and the sub-agents' files."""
+        """A checksum of the state of the file and its sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The last name of the session's folder, from the head of the file; "" if it names none."""
+        """The name of the session's folder, from the start of the file; "" if missing."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -86,25 +86,24 @@ class SessionFile:
 def sessions(
     folder: str | os.PathLike[str] | None = None, *, newest: int = 200, billed: bool = False
 ) -> pd.DataFrame:
-    """List recorded sessions of coding agents, the newest first.
+    """List recorded sessions of coding agents, newest first.
 
     Parameters
     ----------
     folder : path, optional
-        A folder that holds sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and
-        others in the user's home, as data/session_places.csv lists them.
+        A folder with sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and others in
+        the user's home, as listed in data/session_places.csv.
     newest : int, default 200
-        How many are listed at most.
+        Maximum number of sessions.
     billed : bool, default False
-        Whether each is read in full for its usage, which takes longer the first time.
+        If true, read each session in full for its usage, which takes longer the first time.
 
     Returns
     -------
     DataFrame
-        One row per session: number (from 1), program, changed, project (a folder's last name), megabytes (0 for one in
-        a database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and those
-        from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the folders that were
-        read.
+        One row per session: number (from 1), program, changed, project (a folder's name), megabytes (0 in a database)
+        and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from
+        the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
 
     Raises
     ------
@@ -143,7 +142,7 @@ def sessions(
 def rows_of(
     files: list[SessionFile], bills: list[dict[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Return one row per session, with its bill if there is one."""
+    """Return one row per session, with its bill if known."""
     return [
         {
             "number": number,
@@ -159,7 +158,7 @@ def rows_of(
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[SessionFile]]:
-    """Return the folders that were read, and the sessions in them, the newest first; no file is opened.
+    """Find sessions in folders, newest first, without opening files.
 
     Parameters
     ----------
@@ -169,7 +168,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     Returns
     -------
     list of Path
-        The folders.
+        The searched folders.
     list of SessionFile
         The sessions.
     """
@@ -203,7 +202,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
 
 
 def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
-    """Return the user's own sessions in a folder, without links and other users' files."""
+    """Return a folder's sessions, without links and other users' files."""
     user = os.getuid() if hasattr(os, "getuid") else None
     inside = root.resolve()
     for path in sorted(root.glob(pattern)):
@@ -245,21 +244,21 @@ def bills_of(
     progress: Callable[[int], None] | None = None,
     in_processes: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the sums of each session; sessions changed since the last run are read and stored.
+    """Return the bill of each session, reading only changed sessions.
 
     Parameters
     ----------
     files : list of SessionFile
-        Of :func:`find`.
+        Sessions from :func:`find`.
     progress : callable, optional
-        Called with the number of files still to be read, before each of them and in the end.
+        Function called with the number of files left to read, before each file and at the end.
     in_processes : bool, default False
-        Whether many sessions may be read in several processes, as only a program of its own can start them.
+        If true, many sessions may be read in several processes. Only for programs that can start processes.
 
     Returns
     -------
     list of dict
-        The sums of :data:`BILLED`, sub-agents included; None for each that is unknown.
+        The sums in :data:`BILLED`, including sub-agents; None for each unknown one.
 
     Examples
     --------
@@ -300,7 +299,7 @@ def bills_of(
 
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
-    """Read the sums of sessions in order; large ones in one process per core."""
+    """Read the bills of sessions in order, large ones in one process per core."""
     from concurrent import futures  # a list whose bills are kept needs no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
@@ -326,14 +325,14 @@ def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
 
 
 def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]]:
-    """Read a session's sums; return its warnings too, which another process has to show."""
+    """Read a session's bill; return it with its warnings."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         totals = bill(path)
     return totals, [warning.message for warning in caught]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's sums, including its sub-agents; None if it cannot be read or has no usage."""
+    """Read a session's bill with its sub-agents, or return None if impossible."""
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session, *agents = module.outlined_sessions(Path(path))
@@ -353,7 +352,7 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _cache_folder() -> Path | None:
-    """Return the folder for bills; None if none are to be kept."""
+    """Return the folder for bills, or None if the cache is disabled."""
     named = os.environ.get("BUDGETKIT_CACHE")
     if named is not None:
         return Path(named).expanduser() if named else None
@@ -362,7 +361,7 @@ def _cache_folder() -> Path | None:
 
 
 def _written_by() -> str:
-    """Return the versions that a bill depends on: of this package and of its price list."""
+    """Return the versions of this package and its price list."""
     versions = []
     for name in ("budgetkit", "genai-prices"):
         with suppress(PackageNotFoundError):

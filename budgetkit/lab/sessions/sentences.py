@@ -1,9 +1,9 @@
-"""Sentences on a comparison of rules or settings: costs, the cheapest, and how sure that is.
+"""Sentences about a comparison of rules or settings.
 
     largest error = the larger of replay_error and rule_error of the table's attrs     (shares of the bill)
 
-A range is widened by it, and no saving within it is called certain. Where the session was never compacted, nothing
-shows the error of a rule, and the largest that was measured stands in.
+Ranges are widened by this error, and no saving within it is called certain. For a session without compactions, the
+error of a rule is unknown, and the largest measured error is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_FORECAST = (
 def largest_error(attrs: Any, has_rule: bool = True) -> float:
     """Return the larger of a table's two errors, as a share of the bill.
 
-    A rule whose error no compaction of the session shows is taken to err by the most that any did.
+    If no compaction of the session shows a rule's error, the largest measured error is used.
     """
     rule_error = attrs["rule_error"]
     if has_rule and np.isnan(rule_error):
@@ -48,16 +48,16 @@ def largest_error(attrs: Any, has_rule: bool = True) -> float:
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
-    """Answer the three questions in a line each.
+    """Answer the three questions in one line each.
 
-    They are the cost, the losses, and the cost of another rule.
+    The questions are about the cost, the losses, and the cost of another rule.
 
     Parameters
     ----------
     session : Session
         A recorded session.
     table : DataFrame
-        Its comparison, of :func:`budgetkit.compare`.
+        Its comparison, from :func:`budgetkit.compare`.
 
     Returns
     -------
@@ -96,9 +96,9 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 
 
 def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed; empty if unknown.
+    """Format a rule's cost, as a range if needed. Empty if unknown.
 
-    The sign stands once: plotly takes what stands between two of them for a formula.
+    It has only one dollar sign, because plotly reads the text between two as a formula.
 
     >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
     ('$10.90 to 12.40', '$3.00', '')
@@ -111,7 +111,7 @@ def cost_text(least: float, most: float) -> str:
 
 
 def action_text(row: Any) -> str:
-    """Describe a rule's actions in a few words; empty for no rule.
+    """Describe a rule's actions in a few words. Empty for no rule.
 
     >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
     'only cuts results'
@@ -126,12 +126,12 @@ def action_text(row: Any) -> str:
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Name the cheapest rule and its certainty, or the reason why none can be named.
+    """Describe the cheapest rule and its certainty, or why there is none.
 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`compare`.
+        A table from :func:`compare`.
 
     Returns
     -------
@@ -183,12 +183,12 @@ def replay_check(table: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     table : DataFrame
-        Of :func:`compare`.
+        A table from :func:`compare`.
 
     Returns
     -------
     list of str
-        None to three sentences.
+        At most three sentences.
     """
     sentences = []
     attrs = table.attrs
@@ -218,17 +218,17 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 
 
 def notices(table: pd.DataFrame) -> list[str]:
-    """List the rules that fail: by a loop of compactions, a too large summary call, or a full window.
+    """List rules that fail by a compaction loop, a summary call, or a full window.
 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`compare`.
+        A table from :func:`compare`.
 
     Returns
     -------
     list of str
-        One sentence per rule and trouble.
+        One sentence per rule and problem.
     """
     troubles = {
         "loops": "compacts again at the very next request",
@@ -255,12 +255,12 @@ def notices(table: pd.DataFrame) -> list[str]:
 
 
 def turning_points(table: pd.DataFrame) -> list[str]:
-    """Name each window's cheapest rule, by the price of a cached token.
+    """Describe the cheapest rules by window and price of a cached token.
 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`budgetkit.lab.sessions.comparing.by_price_and_window`.
+        A table from :func:`budgetkit.lab.sessions.comparing.by_price_and_window`.
 
     Returns
     -------
@@ -291,12 +291,12 @@ def turning_points(table: pd.DataFrame) -> list[str]:
 
 
 def sentences_of(table: pd.DataFrame) -> list[str]:
-    """Name the cheapest values within the error, the cost of the others, and the certainty.
+    """Describe the cheapest values, the cost of the others, and the certainty.
 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`what_if`.
+        A table from :func:`what_if`.
 
     Returns
     -------
@@ -382,7 +382,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
 
 
 def _trial_sentence(attrs: Any) -> str:
-    """Describe how the value chosen on the older sessions performed on the newer ones."""
+    """Describe the result of the chosen value on the newer sessions."""
     saved, *ends = (
         f"{attrs[name]:.1%}".replace("-", "\u2212") for name in ("saved", "saved_low", "saved_high")
     )
@@ -398,7 +398,7 @@ def _trial_sentence(attrs: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Write a value of a setting.
+    """Format the value of a setting.
 
     >>> value_text(100_000), value_text("1h")
     ('100,000', '1h')

@@ -1,10 +1,10 @@
-"""Session: a recorded conversation with the provider's numbers, request by request.
+"""Session: a recorded conversation with the provider's numbers for each request.
 
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
-The contents of the log are counted, and scaled by how much the provider's prompts grew for each addition. Instructions
-and tools, which the log does not hold, are learned from the first request and checked on all others: if that is wrong,
-the difference, with its sign, says by how much.
+The contents of the log are counted and scaled to the growth of the provider's prompts. The size of instructions and
+tools, which are not in the log, follows from the first request and is checked on all others: the signed difference is
+its error.
 """
 
 from __future__ import annotations
@@ -78,12 +78,11 @@ class Session:
     Parameters
     ----------
     trace : Trace, str or Path
-        A conversation with usage, such as a coding agent's session, or an object that contains one.
+        A conversation with usage, such as a coding agent's session, or its path or name.
     counter : callable or str, optional
-        How texts are counted, or a counter's name; default: characters divided by 4, scaled by the session's own
-        growth.
+        Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
     prices : Prices or str, optional
-        Token prices, or the name of a model to take them from; default: the prices of each request's own model.
+        Token prices, or the name of a model with these prices; default: the prices of each request's own model.
 
     Raises
     ------
@@ -129,9 +128,9 @@ class Session:
 
     @cached_property
     def agents(self) -> tuple[Session, ...]:
-        """The session's sub-agents; none unless it was read from a file.
+        """The session's sub-agents. Empty unless it was read from a file.
 
-        Their requests are not among the session's own.
+        Their requests are not included in the session's.
         """
         return tuple(
             Session(trace, self.counter, self.prices)
@@ -148,14 +147,14 @@ class Session:
 
     @property
     def model(self) -> str | None:
-        """The model that answered most."""
+        """The model with the most answers."""
         names = [*filter(None, self.columns["model"])]
         # Of equally frequent ones the first by name.
         return max(sorted({*names}), key=names.count, default=None)
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """Counted tokens of each prompt, and the scale to the provider's, from how the prompts grew."""
+        """Counted tokens of each prompt, and their scale to the provider's."""
         is_placed = self.columns["message_index"] >= 0
         counted = np.zeros(len(is_placed), "int64")
         counted[is_placed] = counted_prompts(self.trace, self.count)
@@ -175,9 +174,9 @@ class Session:
 
     @cached_property
     def unlogged(self) -> int:
-        """Tokens of the first prompt missing from the log; may be negative.
+        """Tokens of the first prompt that are missing from the log; may be negative.
 
-        Instructions and tools are among them.
+        They include instructions and tools.
         """
         counted, scale = self.counted
         first = int(np.argmax(self.columns["message_index"] >= 0))
@@ -198,15 +197,15 @@ class Session:
         return misses(self.trace, self.columns, self.happened, rest_price - read_price)
 
     def requests(self) -> pd.DataFrame:
-        """Return one row for each request: billed numbers, counts and predictions.
+        """Return billed numbers, counts and predictions, one row per request.
 
         Returns
         -------
         DataFrame
             Columns request (from 1), message_index, model, time, prompt, read, written, fresh, answered (as billed, in
-            tokens), counted (what the log holds, scaled), unlogged, difference (signed; the three sum to the prompt),
-            mark ("derived", or "estimated" where the difference is more than a tenth), foretold (the read), missed,
-            cause ("" for none) and cost (in US dollars; NaN if no price is known).
+            tokens), counted (the scaled contents of the log), unlogged, difference (signed; the three sum to the
+            prompt), mark ("derived", or "estimated" if the difference is more than a tenth), foretold (the predicted
+            read), missed, cause ("" for none) and cost (in US dollars; NaN if no price is known).
         """
         counted, scale = self.counted
         frame = self.usage[["message_index", "model", "time"]].assign(**self._billed)
@@ -230,9 +229,9 @@ class Session:
     def cost(self) -> Floats:
         """Cost of each request in US dollars; NaN if unknown.
 
-        Each request is billed at its model's prices of its time.
+        Each request is billed at its model's prices at its time.
 
-        Web searches are in it where they have a price; :attr:`unpriced` names what is not.
+        Web searches are included if they have a price; :attr:`unpriced` lists the omissions.
         """
         return self._cost() + self.searches_cost
 
@@ -244,7 +243,7 @@ class Session:
 
     @property
     def unpriced(self) -> str:
-        """The items missing from the cost, in one sentence; empty if none."""
+        """The items missing from the cost, in one sentence. Empty if none."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -257,7 +256,7 @@ class Session:
     def steps_cost(self) -> Floats:
         """Extra cost of each request from price steps, in US dollars.
 
-        A step is a prompt size above which its model's price rises.
+        A step is a prompt size above which the model's price rises.
         """
         return self._cost() - self._cost(with_steps=False)
 
@@ -265,9 +264,9 @@ class Session:
     def input_prices(self) -> tuple[Floats, Floats]:
         """Price of a cached and an uncached input token, by request.
 
-        The prices are in US dollars; NaN if unknown.
+        Prices are in US dollars; NaN if unknown.
 
-        Where a request read nothing, the first is what a token would have cost.
+        For a request without a cache read, the first is the price that a cached token would have had.
         """
         read = self._billed["read"]
         rest = self._billed["prompt"] - read
@@ -281,7 +280,7 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Price some kinds of each request's tokens, with or without price steps."""
+        """Return the cost of some kinds of tokens, with or without price steps."""
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A step goes by the whole prompt, also where a part of it was written for an hour.
@@ -299,7 +298,7 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request by kind; `long` of those written live an hour."""
+        """The billed tokens of each request by kind; `long` are written for an hour."""
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all of them at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0
@@ -310,29 +309,29 @@ class Session:
         return tokens | {"long": np.maximum(self.columns["cache_write_1h_tokens"], 0)}
 
     def misses(self) -> pd.DataFrame:
-        """Return one row per miss: a request that read over 1,024 tokens less than its predecessor left in the cache.
+        """Return one row per request that read over 1,024 tokens less than was cached.
 
         Returns
         -------
         DataFrame
-            Columns request (from 1), missed (tokens that were in the cache and were not read), cause, detail (a
-            sentence), cost (what they cost beyond reading them, in US dollars) and paid (as many of them as this prompt
-            had to pay for: after a compaction it is shorter).
+            Columns request (from 1), missed (cached tokens that were not read), cause, detail (a sentence), cost (their
+            extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt, which is
+            shorter after a compaction).
         """
         frame = pd.DataFrame(self._misses, columns=Miss._fields)
         whole = ("request", "missed", "paid")
         return frame.astype({"cost": "float64", **dict.fromkeys(whole, "int64")})
 
     def compactions(self) -> pd.DataFrame:
-        """Return one row per compaction, as it happened.
+        """Return one row per recorded compaction.
 
         Returns
         -------
         DataFrame
-            Columns message_index (of the summary), before and after (the prompts around it, in tokens), left (what
-            went), summary (its length, scaled like all texts), call ("shared prefix", "new prefix" or "not in the
-            log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache), next_cost (of
-            the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
+            Columns message_index (of the summary), before and after (sizes of the prompts around it, in tokens), left
+            (removed tokens), summary (its scaled length), call ("shared prefix", "new prefix" or "not in the log"),
+            call_tokens (read by its call), next_paid (uncached tokens of the next prompt), next_cost (of the whole next
+            request) and miss_cost (the part of it caused by the compaction's miss, as in :meth:`misses`).
         """
         sizes = np.round(self.sizes)
         missed = {miss.request: miss.cost for miss in self._misses if miss.cause == COMPACTION}
@@ -367,19 +366,19 @@ class Session:
         Parameters
         ----------
         request : int, optional
-            Its number, from 1; default: the largest request.
+            Number of the request, from 1; default: the largest request.
 
         Returns
         -------
         DataFrame
-            One row per kind: instructions and tools that the log does not hold, messages of each role, results by tool.
-            Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share,
-            mark ("estimated" for what is counted here, "derived" for what follows from the provider's numbers).
+            One row per kind: unlogged instructions and tools, messages of each role, results by tool. Columns what,
+            tokens (which sum to the provider's number; the last row is the signed difference), share, mark ("estimated"
+            for counts, "derived" for numbers that follow from the provider's).
 
         Raises
         ------
         ValueError
-            If there is no such request, or its prompt is not in the log.
+            If the request does not exist, or its prompt is not in the log.
         """
         prompts = self._billed["prompt"]
         places = self.columns["message_index"]
@@ -417,9 +416,9 @@ class Session:
         Returns
         -------
         dict
-            requests, prompt, read, written, fresh, answered (in tokens), cost, steps (requests above a step of their
-            model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
-            missed_cost, unexplained (share of the missed tokens) and compactions.
+            requests, prompt, read, written, fresh, answered (in tokens), cost, steps (requests above a price step of
+            their model) and steps_cost (their extra cost), misses (their number), missed (tokens), missed_cost,
+            unexplained (share of the missed tokens) and compactions.
         """
         missed = sum(miss.missed for miss in self._misses)
         strange = sum(miss.missed for miss in self._misses if miss.cause == UNEXPLAINED)
@@ -454,7 +453,7 @@ class Session:
 
     @property
     def price_gap(self) -> str:
-        """The models without a price, and the fix; empty if the whole cost is known."""
+        """The models without a price, and the fix. Empty if the whole cost is known."""
         unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
         if not unknown:
             return ""
@@ -466,9 +465,9 @@ class Session:
 
     @property
     def gap_sentence(self) -> str:
-        """Sentence on gaps between log and provider; empty if none.
+        """A sentence about gaps between log and provider. Empty if none.
 
-        A gap is over a tenth of the prompt.
+        A gap is more than a tenth of the prompt.
         """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
@@ -488,8 +487,8 @@ class Session:
         Returns
         -------
         dict
-            In US dollars by "read", "new" and "answered", and by "searches" where the provider searched the web; NaN if
-            the price of a request is unknown.
+            US dollars by "read", "new" and "answered", and by "searches" if the provider searched the web; NaN if the
+            price of a request is unknown.
         """
         kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
         costs = {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
@@ -506,7 +505,7 @@ class Session:
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
-        """Return the prices of each request, with or without writes that live an hour; default: as its own did."""
+        """Return each request's prices, for five-minute or one-hour cache writes."""
         of_hour = self.columns["cache_write_1h_tokens"] > 0
         if hour is not None:
             of_hour[:] = hour
@@ -517,7 +516,7 @@ class Session:
 
     @cached_property
     def _rates(self) -> tuple[tuple[Prices, Prices], ...]:
-        """Each request's prices, with five-minute and with one-hour cache writes."""
+        """Each request's prices, for five-minute and for one-hour cache writes."""
         if self.prices is not None:
             given = prices_of(self.prices) or Prices("")
             return ((given, given),) * len(self.columns["model"])
@@ -541,7 +540,7 @@ class Session:
 
     @cached_property
     def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:
-        """The requests that each pair of prices applies to."""
+        """The requests for each pair of prices."""
         rows: dict[tuple[Prices, Prices], list[int]] = {}
         for row, rates in enumerate(self._rates):
             rows.setdefault(rates, []).append(row)
@@ -556,7 +555,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def outlined_sessions(path: Path) -> Iterator[Session]:
-    """Read a session and its sub-agents without the long texts, which are most of a file."""
+    """Read a session and its sub-agents without long texts."""
     for number, source in enumerate(Loader(outlined=True).sources(path)):
         trace = made_trace(source[1], source[0], source[2])
         if number == 0 or usage_columns(trace)["side_chain"].any():

@@ -1,12 +1,12 @@
-"""Another setting for a recorded session: one replay a value, with the errors of such a replay beside it.
+"""Other settings for a recorded session: one replay per value, with its error.
 
-    error = the larger of two:  the session replayed as it was held, against its bill
+    error = the larger of two:  the replay of the unchanged session, against its bill
                                 its program's rule, acting where the program compacted, against its bill
 
-A range is widened by this error, and no difference within it is named. A rule whose error no compaction of the session
-shows is taken to err by 9 %, the most that was measured. Where the session as it was held, replayed, is more than 5 %
-off the bill, no value is called the cheapest. Of several sessions the value that costs least on the older half is tried
-on the newer half.
+Ranges are widened by this error, and no difference within it is reported. If no compaction of the session shows a
+rule's error, it is assumed to be 9 %, the largest measured one. If the replay of the unchanged session differs from the
+bill by more than 5 %, no value is called the cheapest. For several sessions, the cheapest value on the older half is
+tested on the newer half.
 """
 
 from __future__ import annotations
@@ -92,46 +92,47 @@ def what_if(
     rule: str | None = None,
     window: int | None = None,
 ) -> pd.DataFrame:
-    """Replay recorded sessions with another setting: one row per value.
+    """Replay recorded sessions with other values of a setting.
 
     Parameters
     ----------
     session : Session or iterable of Session
-        One or more recorded sessions. For several, sums are shown, and a value is chosen on the older half and tried on
-        the newer half. Sessions without a known price, or whose replay is more than 5 % off the bill, are left out.
+        One or more recorded sessions. For several, the table has sums, and a value is chosen on the older half and
+        tested on the newer half. Sessions without a known price, or with a replay that differs from the bill by more
+        than 5 %, are excluded.
     threshold : int or sequence of int, optional
-        Sizes of a prompt, in tokens; a larger prompt is compacted.
+        Prompt sizes, in tokens, above which the prompt is compacted.
     keep : int or sequence of int, optional
-        The newest tokens that stay beside the summary.
+        Number of newest tokens kept next to the summary.
     cache_life : {"5m", "1h"} or a sequence of them, optional
-        How long a cached prompt lives, if the provider sells both lifetimes.
+        Lifetime of cached prompts, if the provider offers both.
     model : str or sequence of str, optional
-        Other models: at their prices of today, with the tokens of their tokenizers.
+        Other models, at current prices and with the tokens of their tokenizers.
     rule : str, optional
-        The system whose compaction is replayed; default: the system of the session's own program.
+        The system whose compaction is replayed; default: that of the session's program.
     window : int, optional
-        In tokens; default: the session's own.
+        Context window, in tokens; default: the session's own.
 
     Returns
     -------
     DataFrame
-        One row per value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
-        dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
-        tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
-        window), stops (the request where the program would stop compacting; 0 for none) and flat (whether its range
-        meets the cheapest value's; values that let prompts exceed the window, or the program stop, are left out).
-        `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN if they are unknown), billed
-        (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions and
-        left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
+        One row per value, and one for the recorded session: setting, value, low, least, most, high (in US dollars;
+        least and most over the assumptions, low and high with the error of the replay), sent, cached (in tokens),
+        compactions, used_later (dropped messages that later ones used), overflows (requests that exceed the window),
+        stops (the request at which the program would stop compacting; 0 for none) and flat (True if its range overlaps
+        that of the cheapest value; values that let prompts exceed the window, or the program stop, are excluded).
+        `attrs` has replay_error and rule_error (signed shares of the bill; NaN if unknown), billed (in US dollars) and
+        is_ranked. For several sessions, the errors are the largest of all, and `attrs` also has sessions and left_out
+        (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
         saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
         their replays; negative where the value costs more).
 
     Raises
     ------
     TypeError
-        If not exactly one setting is named.
+        If not exactly one setting is given.
     ValueError
-        If nothing was recorded, the setting does not apply to this session, or fewer than four of several sessions can
+        If no usage was recorded, the setting does not apply to this session, or fewer than four of several sessions can
         be used.
 
     Examples
@@ -161,7 +162,7 @@ def what_if(
 
 
 def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
-    """Return the values to try for a setting: thresholds up to the largest prompt without compactions.
+    """Return the default values to try for a setting.
 
     Examples
     --------
@@ -187,9 +188,9 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range meets the cheapest value's.
+    """Flag the values whose range overlaps that of the cheapest value.
 
-    Values that let a prompt exceed the window, or the program stop, are left out if there are others.
+    Values that let a prompt exceed the window, or the program stop, are excluded if there are others.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
@@ -203,14 +204,14 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A recorded session that is replayed with other settings."""
+    """A recorded session to replay with other settings."""
 
     session: Session
     setup: ReplaySetup
     rule: str | None
 
     def table(self, setting: str, values: list[Any]) -> pd.DataFrame:
-        """Return one row per value, and the session as it was recorded."""
+        """Return one row per value, and one for the recorded session."""
         setup = self.setup
         replay_error = setup.error_of(setup.costs(setup.as_held())[0])
         rule_error = float("nan")
@@ -238,7 +239,7 @@ class _Trial:
         return table
 
     def _compacted(self, setting: str, value: int) -> Data:
-        """Replay the session compacted above a threshold, or with a length of the tail that stays."""
+        """Replay the session with another compaction threshold or tail."""
         form = str(self.session.trace.fields.get("format"))
         system = policy_of(self.rule or (form if form in _RULES else "claude-code"))
         if not isinstance(system, System) or not system.summarises:
@@ -257,7 +258,7 @@ class _Trial:
         return self.setup.row(outcome) | {"value": value, "overflows": overflows}
 
     def _with_life(self, life: str) -> Data:
-        """Replay the recorded session with another cache life."""
+        """Replay the recorded session with another cache lifetime."""
         session = self.session
         record = self.setup.facts
         prices = session.prices_by_request(life == "1h")
@@ -277,7 +278,7 @@ class _Trial:
         return self._held_row(changed, life)
 
     def _on_model(self, name: str) -> Data:
-        """Replay the recorded session at another model's prices, in its tokenizer's tokens."""
+        """Replay the recorded session with another model's prices and tokens."""
         record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
         low, usual, high, ratios = _token_ratios(self.session, name)
@@ -325,7 +326,7 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
-    """Sum the tables of several sessions; choose a value on the older half and test it on the newer one."""
+    """Sum the tables of sessions; choose a value on the older half and test it."""
     tables = []
     for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):
@@ -367,9 +368,10 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
 
 
 def _token_ratios(session: Session, name: str) -> tuple[float, float, float, Floats]:
-    """Return how many tokens of another model's one token of the session's makes.
+    """Return the ratios of another model's tokens to the session's tokens.
 
-    The first three are a tenth of the messages, all of them and nine tenths, by size; the last is each message's own.
+    The first three are the 10 % quantile, the total and the 90 % quantile over messages, by size; the last is one ratio
+    per message.
     """
     with catch_warnings(action="ignore"):
         own, other = (

@@ -1,8 +1,8 @@
-"""ReplaySetup: a conversation as every rule sees it, with what a recorded session says of its requests.
+"""ReplaySetup: a conversation prepared for replays of any rule.
 
-For a recorded session, the requests, their models and answers, the sizes of messages and the misses that no rule causes
-come from the record; the misses that a rule causes are added. The session as it was held is replayed, too, which says
-how far such a replay is from the bill.
+For a recorded session, the requests, their models and answers, the sizes of messages and the misses not caused by a
+rule come from the record; misses caused by a rule are added. The unchanged session is replayed, too, to measure the
+deviation of replays from the bill.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CALL = 60  # tokens of the call that reads a lost message again
 
 @dataclass(frozen=True)
 class Scaled:
-    """Count as a counter does, times a number that a session's own growth says.
+    """A counter scaled to a session's growth.
 
     Examples
     --------
@@ -64,18 +64,18 @@ class Scaled:
     scale: float = 1.0
 
     def __call__(self, text: str) -> int:
-        """Return the tokens of a text."""
+        """Count one text, in tokens."""
         return round(self.count(text) * self.scale)
 
 
 @dataclass(frozen=True)
 class Record:
-    """The recorded facts about a session's requests, whatever the rule.
+    """The recorded facts about a session's requests, for any rule.
 
-    `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
-    the prices of each request, `answered` its output, `read_as_held` the most it read if it missed, and `most_read` the
-    same if no rule causes the miss; `after_compaction` is the most read after a compaction. `beside` is what requests
-    beside the line cost, in US dollars, such as those on branches that were left.
+    `trace` and `framing` are the unchanged session, `rows` the indices of its requests in the usage. `prices` are the
+    prices of each request, `answered` its output, `read_as_held` the maximum it read if it missed, and `most_read` the
+    same for misses not caused by a rule; `after_compaction` is the maximum read after a compaction. `beside` is the
+    cost of other requests, such as those on abandoned branches, in US dollars.
     """
 
     trace: Trace
@@ -91,9 +91,9 @@ class Record:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """One rule's replays, with the shortest and with the longest summaries.
+    """The replays of a rule with the shortest and the longest summaries.
 
-    Both are the same replay if the rule writes none.
+    Both are the same replay if the rule writes no summaries.
     """
 
     name: str
@@ -103,14 +103,13 @@ class RuleOutcome:
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A conversation as every rule sees it, without its own compactions.
+    """A conversation for replays of any rule, without its own compactions.
 
-    It includes the content that the log does not hold.
+    It includes the unlogged content.
 
-    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
-    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
-    `acts_at` is where Claude Code compacted it, `disproved` the model's window where a recorded prompt is larger, both
-    in tokens.
+    `places` has the new index of each message of the log, -1 for the session's own summaries. `summary_tokens` is the
+    range of their sizes, if any. `record` has the facts about a recorded session's requests. `acts_at` is the size at
+    which Claude Code compacted it, and `disproved` the model's window if a recorded prompt is larger, both in tokens.
     """
 
     trace: Trace
@@ -128,13 +127,13 @@ class ReplaySetup:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The messages that later ones use."""
+        """The messages used by later ones."""
         return used_later(self.trace)
 
     def replayed(self, policy: Policy, window: int | None = None) -> Replay:
-        """Send the conversation through one rule, request by request.
+        """Replay the conversation under one rule.
 
-        Misses that the record tells, and that no rule causes, happen again.
+        Recorded misses that are not caused by a rule are repeated.
         """
         outcome = self._sent_through(policy, window)
         record = self.record
@@ -146,7 +145,7 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts; raise ValueError if nothing was recorded."""
+        """The recorded facts; a ValueError if nothing was recorded."""
         if self.record is None:
             raise ValueError(
                 "No usage was recorded in this conversation. Replay it with another policy instead."
@@ -156,7 +155,7 @@ class ReplaySetup:
     def as_held(self) -> Replay:
         """Replay a recorded session with its own compactions and cache misses.
 
-        Its messages have one more before them, for the content that the log does not hold.
+        An additional first message represents the unlogged content.
         """
         record = self.facts
         held = replace(self, trace=record.trace, framing=record.framing)
@@ -183,9 +182,9 @@ class ReplaySetup:
         )
 
     def costs(self, outcome: Replay) -> tuple[float, float]:
-        """Return the cost of a replay, and of its summary calls, in US dollars; NaN if unknown.
+        """Return the cost of a replay and of its summary calls, in US dollars.
 
-        Each request is billed at its own model's prices.
+        Each request is billed at its own model's prices; NaN if unknown.
         """
         record = self.record
         if record is None:
@@ -198,15 +197,14 @@ class ReplaySetup:
         return float(sums[0]), float(sums[1])
 
     def error_of(self, cost: float) -> float:
-        """Return a cost's difference from the session's bill, as a share; NaN if unknown."""
+        """Return a cost's deviation from the session's bill, as a share."""
         billed = float(self.session.cost.sum()) if self.session is not None else 0.0
         return cost / billed - 1 if billed else float("nan")
 
     def rule_error(self, row: Data) -> float:
-        """Return the difference from the bill of a rule that acts at the session's own compactions, as a share.
+        """Return the deviation from the bill of a rule at the session's compactions.
 
-        Calls for summaries are left out where the log does not hold them. It is NaN if one was asked for by hand,
-        which may be anywhere.
+        Summary calls missing from the log are excluded. NaN if a compaction was manual, since that may happen anywhere.
         """
         cost = (row["least"] + row["most"]) / 2
         if self.session is not None:
@@ -217,7 +215,7 @@ class ReplaySetup:
         return self.error_of(cost)
 
     def outcome(self, name: str, policy: Policy, window: int | None = None) -> RuleOutcome:
-        """Replay one rule, at the shortest and at the longest summaries where it writes any."""
+        """Replay one rule, with the shortest and the longest summaries."""
         if not isinstance(policy, System) or not policy.summarises:
             replay = self.replayed(policy, window)
             return RuleOutcome(name=name, least=replay, most=replay)
@@ -230,7 +228,7 @@ class ReplaySetup:
     def row(self, outcome: RuleOutcome) -> Data:
         """Return one rule's row of the comparison.
 
-        The upper end of its cost has the longest summaries, and reads the lost messages again.
+        The upper end of the cost assumes the longest summaries and rereading of lost messages.
         """
         most = outcome.most
         system = most.policy if isinstance(most.policy, System) else None
@@ -382,12 +380,12 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 
 
 def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
-    """Return each request's limits on cache reads after misses.
+    """Return the limits on cache reads after misses.
 
-    One holds for misses of any cause, the other for those that no rule causes.
+    The first is for misses of any cause, the second for those not caused by a rule, for each request.
 
-    The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
-    as its first request does.
+    The third is the maximum read after a compaction: the unchanged head, known from the session's own compactions or
+    its first request.
     """
     read = session.columns["cache_read_tokens"]
     missed = session.misses()
@@ -408,10 +406,10 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
 
 
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
-    """Return the prompt above which a session's program compacted it, in tokens; None if it never did.
+    """Return the prompt size above which a session was compacted, in tokens.
 
-    It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
-    kind of a compaction: automatic or by hand.
+    It is the last prompt before a compaction, the smallest of several; None without compactions. Only Claude Code's log
+    distinguishes automatic and manual compactions.
     """
     marks = []
     usage = usage_columns(trace)
@@ -424,7 +422,7 @@ def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int 
 
 
 def with_compaction(system: System, **changes: Any) -> System:
-    """Return a system whose compactions have other values."""
+    """Return a system with other values for its compactions."""
     rules = tuple(
         replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
     )
@@ -432,11 +430,11 @@ def with_compaction(system: System, **changes: Any) -> System:
 
 
 def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
-    """Return the window of the program's rules, and the known window if a recorded prompt exceeds it, otherwise 0.
+    """Return the window of the program's rules, and the model's if disproved.
 
-    It is known from the log (Codex shows a share of the window that its rules go by) or from the model. Where a prompt
-    exceeds it, the session was held in an extended one. A session that was compacted although it never came near a
-    large model's window was held in the usual one.
+    The window is known from the log (Codex shows a share of the window used by its rules) or from the model. If a
+    prompt exceeds it, the session used an extended window, and the second number is the known window, otherwise 0. A
+    session that was compacted far below a large model's window used the usual one.
     """
     known = USUAL_WINDOW
     shown = trace.fields.get("window")
@@ -456,7 +454,7 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
 def _with_unlogged(trace: Trace) -> Trace:
     """Add a message for the unlogged content before a session's own.
 
-    Compactions and usage move along.
+    The indices of compactions and usage are shifted.
     """
     before = Message({"role": "system", "content": UNLOGGED})
     moved = [
@@ -479,9 +477,9 @@ def _with_unlogged(trace: Trace) -> Trace:
 
 
 def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
-    """Return a conversation without its own compactions, and each message's place in it.
+    """Return a conversation without its compactions, and each message's new index.
 
-    A session's own summaries are left out, and their place is -1.
+    A session's own summaries are removed; their index is -1.
     """
     is_summary = summaries_of(trace)
     places = np.where(is_summary, -1, np.cumsum(~is_summary) - 1).tolist()
@@ -497,7 +495,7 @@ def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
 def section_of(message: Message) -> str:
     """Return the section of a message: "instructions" or "conversation".
 
-    The whole conversation is pruned, the steps of the current turn among it.
+    The whole conversation can be pruned, including the steps of the current turn.
     """
     return "instructions" if message.role in SYSTEM_ROLES else "conversation"
 
@@ -512,7 +510,7 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def _stop(most: int, compacts: Ints) -> int:
-    """Return the request, from 1, at which a product stops after repeated compactions; 0 for none."""
+    """Return the request at which a product stops after repeated compactions."""
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):
         in_a_row = in_a_row + 1 if request - last <= most else 0
@@ -522,7 +520,7 @@ def _stop(most: int, compacts: Ints) -> int:
 
 
 def _capped(outcome: Replay) -> int:
-    """Count the results that a rule cuts when they arrive; such a rule acts without dropping anything."""
+    """Count the results that a rule cuts on arrival."""
     arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
     return sum(
         outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals

@@ -106,7 +106,7 @@ class PruningContext(NamedTuple):
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
         """
         return self.tokens + (0 if of == "limit" else self.others)
 
@@ -123,7 +123,7 @@ class PruningContext(NamedTuple):
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
         """
         base: int = getattr(self, of)
         return tokens_of(amount, max(0, base))
@@ -368,7 +368,7 @@ class Policy:
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
         """
         return tokens
 

@@ -331,7 +331,7 @@ class Trigger:
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:
-        """Tell whether a rule acts now."""
+        """Return True if a rule acts now."""
         if self.kind == "idle":
             return room.pause > self.value or (room.pause == self.value and not self.above)
         size = room.messages if self.kind == "messages" else room.used("window")

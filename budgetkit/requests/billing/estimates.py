@@ -136,7 +136,7 @@ class EstimatedRules:
         return [Charge("message", "answer", message.texts), *self._calls(message)]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Tell whether a message's thinking may be billed but is not charged."""
+        """Return True if a message's thinking may be billed but is not charged."""
         return bool(message.tool_calls) or not self.forgets_thinking
 
     def _messages(self, request: ProviderRequest) -> Charges:

@@ -134,7 +134,7 @@ class Framing:
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class Framing:
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
         """
         return self.messages([message], counter)[0]
 
@@ -232,7 +232,7 @@ class Framing:
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
         """
         request = ProviderRequest(
             "chat", messages=_as_messages(messages), tools=read_tools(tools).functions
@@ -302,7 +302,7 @@ class Framing:
         Returns
         -------
         int
-            In tokens.
+            Number of tokens.
 
         Examples
         --------

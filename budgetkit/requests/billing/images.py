@@ -50,7 +50,7 @@ def tile_tokens(
     Returns
     -------
     int
-        In tokens.
+        Number of tokens.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def patch_tokens(
     Returns
     -------
     int
-        In tokens.
+        Number of tokens.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def square_tokens(
     Returns
     -------
     int
-        In tokens.
+        Number of tokens.
 
     Examples
     --------

@@ -507,7 +507,7 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
     Returns
     -------
     int
-        In tokens.
+        Number of tokens.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Texts by class and language: shipped, generated, installed and your own.
 
-Every document knows its class, its language and its source. Nothing is downloaded; what cannot be read is reported
-and never fatal.
+Every document has a class, a language and a source. Nothing is downloaded; unreadable files are reported and never
+fatal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts in any form as a corpus: a list, a frame, a path or the name of shipped texts."""
+"""Conversion of texts in any form to a corpus."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ _FORMS = (
 
 
 def corpus_of(texts: AnyTexts) -> Corpus:
-    """Return texts in any form as a corpus.
+    """Convert texts in any form to a corpus.
 
     Parameters
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
-        A corpus; the name of texts that every installation has, or the path of a folder, a file or a glob; a frame
-        with a column "text" (or "content", "message", ..., else the longest texts), where "class", "language",
-        "source" and "document" say what is known; or texts, documents, messages and passages.
+        A corpus; the name of shipped texts; the path of a folder, a file or a glob; a frame with a column "text" (or
+        "content", "message", ..., else the longest texts) and optional columns "class", "language", "source" and
+        "document"; or texts, documents, messages and passages.
 
     Returns
     -------
     Corpus
-        One document per text. An unknown class or language is "text"; a document of unknown source counts as a source
-        of its own.
+        A corpus with one document per text. An unknown class or language is "text"; a document of unknown source counts
+        as a separate source.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def document_of(text: Any, number: int) -> Document:
 
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
-    """Make a document of each row of a frame."""
+    """Convert each row of a frame to a document."""
     is_text = frame.map(lambda value: isinstance(value, str))
     if not is_text.to_numpy().any():
         raise ValueError(
@@ -192,7 +192,7 @@ def _table(path: Path) -> Corpus:
 
 
 def _is_json(path: Path) -> bool:
-    """Tell whether a file is JSON that was saved with the ending of a text."""
+    """Return True if a file with the suffix of a text contains JSON."""
     text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
     return isinstance(text, str) and is_json(text)
 

@@ -20,7 +20,7 @@ from budgetkit.trace.tables import text_table
 
 @dataclass(frozen=True)
 class Document:
-    """One text.
+    """A text with its labels.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Document:
     language : str
         Natural or programming language, format or recipe: "de", "python", "json", "base64".
     source : str
-        Where it comes from; installed text names package and version.
+        Source of the text; for installed texts, package and version.
     name : str
-        Which of the source's documents it is.
+        Name of the document within the source.
 
     Examples
     --------
@@ -55,14 +55,14 @@ class Document:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that was not read, and why.
+    """A file or row that was not read.
 
     Parameters
     ----------
     name : str
-        The file, or the row of it.
+        Name of the file or row.
     reason : str
-        Why it was left out.
+        Reason for the omission.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Corpus:
     documents : tuple of Document
         The texts.
     problems : tuple of Problem
-        Files and rows that were left out.
+        Files and rows that were omitted.
 
     Examples
     --------
@@ -111,42 +111,42 @@ class Corpus:
 
     @property
     def characters(self) -> int:
-        """Length of all texts together, in characters."""
+        """Total length of the texts, in characters."""
         return sum(len(document.text) for document in self.documents)
 
     def where(self, keep: Callable[[Document], bool]) -> Corpus:
-        """Keep some of the documents.
+        """Select documents.
 
         Parameters
         ----------
         keep : callable
-            Function from a document to whether it is kept.
+            Function that returns True for documents to keep.
 
         Returns
         -------
         Corpus
-            With the same problems.
+            A corpus of the selected documents, with the same problems.
         """
         return Corpus(tuple(filter(keep, self.documents)), self.problems)
 
     def pieces(
         self, shortest: int = 500, longest: int = 2_000, most: int = 20, seed: int = 0
     ) -> Corpus:
-        """Cut documents into pieces of random lengths, as messages and passages have.
+        """Cut documents into pieces of random lengths, like messages and passages.
 
         Parameters
         ----------
         shortest, longest : int
-            Length of a piece, in characters; what is shorter than `shortest` is left out.
+            Length of a piece, in characters; pieces shorter than `shortest` are dropped.
         most : int
-            Most pieces of one document, spread over it.
+            Maximum number of pieces per document, spread over it.
         seed : int
-            Same seed, same pieces.
+            Seed of the lengths.
 
         Returns
         -------
         Corpus
-            Pieces that know their document's class, language and source.
+            A corpus of pieces with the class, language and source of their documents.
 
         Examples
         --------
@@ -203,7 +203,7 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
-    """Tell whether a fifth of a text or more is Chinese, Japanese or Korean.
+    """Return True if at least a fifth of a text is Chinese, Japanese or Korean.
 
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)
@@ -214,7 +214,7 @@ def is_cjk(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    r"""Tell whether a text is a JSON object or list, or JSON lines of them.
+    r"""Return True if a text is a JSON object or list, or JSON lines of them.
 
     >>> is_json('{"a": 1}\n{"a": 2}\n'), is_json("[1] See the notes.")
     (True, False)
@@ -235,30 +235,30 @@ def folder(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    r"""Read the files of a folder, each a document.
+    r"""Read the files of a folder, one document each.
 
-    A folder with a ``MANIFEST.csv`` (columns path, class, language, source) is read as that says.
+    If the folder has a ``MANIFEST.csv`` (columns path, class, language, source), the files are read as listed there.
 
     Parameters
     ----------
     path : str or Path
-        The folder, or one file.
+        A folder or a single file.
     pattern : str
-        Which of its files, as a glob.
+        Glob pattern of the files.
     kind, language : str
         Class and language of all files; by default from each file's suffix, and from CJK text itself.
     most : int
-        Longest file that is read, in bytes.
+        Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        In the order of the names; binaries, bad encodings and huge files are its problems.
+        A corpus in the order of the file names; binary, badly encoded and huge files are listed as problems.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such folder or file.
+        If the folder or file does not exist.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def files(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    """Read files, each a document."""
+    """Read files, one document each."""
     read: list[Document | Problem] = []
     for path in paths:
         text = file_text(path, most)
@@ -322,28 +322,28 @@ def rows(
     language: str = "",
     most: int = 10**9,
 ) -> Corpus:
-    r"""Read one column of a JSONL or CSV file, each row a document.
+    r"""Read a column of a JSONL or CSV file, one document per row.
 
     Parameters
     ----------
     path : str or Path
-        A file that ends in ``.jsonl``, ``.csv`` or ``.tsv``.
+        Path of a file that ends in ``.jsonl``, ``.csv`` or ``.tsv``.
     column : str
-        The key or the column that holds the text.
+        Key or column of the text.
     kind, language : str
         Class and language of the texts; a column "lang" or "language" overrides it for each.
     most : int
-        Longest file that is read, in bytes.
+        Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        Rows without that column, and lines that are no JSON, are its problems.
+        A corpus; rows without that column, and lines that are not JSON, are listed as problems.
 
     Raises
     ------
     ValueError
-        If the file ends otherwise.
+        If the file has another suffix.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
 
 
 def _lists_texts(manifest: Path) -> bool:
-    """Tell whether a manifest lists texts and not conversations."""
+    """Return True if a manifest lists texts and not conversations."""
     if not manifest.is_file():
         return False
     with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:

@@ -1,4 +1,4 @@
-"""The mini-corpus: texts written for this project, and odd text by recipe.
+"""The mini-corpus of texts written for this project, and generated odd text.
 
 It is small and the same on every machine. A file of ``data/corpora/`` holds one class; a line ``=== language title``
 begins a document.
@@ -55,19 +55,19 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     recipe : str
         One of :data:`RECIPES`.
     seed : int
-        Same recipe, seed and length, same text.
+        Seed; the same recipe, seed and length give the same text.
     characters : int
         Length, in characters.
 
     Returns
     -------
     str
-        Exactly that many characters.
+        A text of exactly this length.
 
     Raises
     ------
     ValueError
-        If there is no such recipe.
+        If the recipe is unknown.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def _minified(random: Random, characters: int) -> Iterator[str]:
 
 
 def _words(random: Random, characters: int) -> Iterator[str]:
-    """Make random words, as in identifiers and unknown names."""
+    """Return random words, like those in identifiers and unknown names."""
     while True:
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
         yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
@@ -202,12 +202,12 @@ _ROOM = 300_000  # bytes; what is longer is generated code or data
 
 
 def standard_library(most: int = 100) -> Corpus:
-    """Read modules of Python's standard library, and its language reference as English prose.
+    """Read modules of Python's standard library, and its documentation as prose.
 
     Parameters
     ----------
     most : int
-        Most modules, spread over the alphabet.
+        Maximum number of modules, spread over the alphabet.
 
     Returns
     -------
@@ -273,11 +273,11 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     Parameters
     ----------
     documents : int
-        How many of each recipe.
+        Number of documents per recipe.
     characters : int
         Length of each, in characters.
     seed : int
-        Same seed, same text; the estimator was trained on recipes with other seeds.
+        Seed; the estimator was trained on texts with other seeds.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def short_counter_label(count: Counter) -> str:
 
 
 def figure_name(name: str, longest: int) -> str:
-    """Return a name that a key figure has room for.
+    """Return a name short enough for a key figure.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
 
 
 def ratios(results: AccuracyResults) -> dict[str, float]:
-    """Return the actual tokens for each estimated one, in the median window and in one at the risk."""
+    """Return the actual tokens per estimated token, at the median and at the risk."""
     ratio = results.filled_windows.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
     return {
@@ -214,7 +214,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
 
 
 def core(results: AccuracyResults) -> list[str]:
-    """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
+    """List the counters that need no extra."""
     exact = results.exact
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
         return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]

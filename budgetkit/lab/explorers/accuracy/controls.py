@@ -111,7 +111,7 @@ def add_lengths(panel: Panel, stage: AccuracyStage) -> None:
 
 
 def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
-    """Return the documents that can be read, with their labels, the worst first."""
+    """Return the selectable documents with their labels, worst first."""
     results = stage.results
     worst = results.errors["error"].abs().nlargest(LISTED).index
     numbers = [*worst, *([] if results.document in worst else [results.document])]
@@ -136,7 +136,7 @@ def round_sizes(low: int, high: int) -> list[int]:
 
 
 def list_name(name: str) -> str:
-    """Return a name that a list has room for.
+    """Return a name short enough for a list.
 
     Examples
     --------

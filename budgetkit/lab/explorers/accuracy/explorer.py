@@ -48,7 +48,7 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Choose the exact counter; an empty name means the model's own."""
+    """Choose the reference counter; an empty name means the model's own."""
     return replace(stage.settings, exact=name.strip() or None)
 
 
@@ -93,7 +93,7 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Set the mix of texts in a window.
 
-    None stands for texts of one kind, "mixed" for texts of all kinds.
+    None means texts of one kind, "mixed" texts of all kinds.
     """
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
@@ -154,14 +154,14 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
         folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
-        The counter that is right; default: the best one known for the model, exact or not.
+        The reference counter; default: the best known one for the model.
     kind : sequence of str, optional
-        Class and language of your texts, such as ("prose", "German"): they are shown, and the buffer is for them.
-        Default: the kind of more than half of them; () for all kinds, where the kind that needs the most decides.
+        Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default: the
+        kind of more than half of the texts; () for all kinds, with the buffer of the worst one.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
-        A preset or its name, a budget, or what holds one, whose window feels the error.
+        The budget affected by the error, or a preset or its name.
     model : str or Model, default `DEFAULT_MODEL`
         The model.
     window : int, optional, default 8,192
@@ -170,7 +170,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     Raises
     ------
     ValueError, LookupError, OSError
-        If one of them is unknown or cannot be read.
+        If an argument is unknown or cannot be read.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """One row for each document shown, as `budgetkit.lab.accuracy.compare` returns it."""
+        """The errors of the shown documents, as in `budgetkit.lab.accuracy.compare`."""
         return self.stage.results.errors.reset_index(drop=True)
 
     @property
@@ -247,12 +247,12 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     @property
     def budget(self) -> Budget:
-        """The budget with the buffer as its safety reserve, to take away."""
+        """The budget with the buffer as its safety reserve."""
         return self.stage.results.exported_budget
 
     @property
     def config(self) -> Data:
-        """All that is set, as plain data, and the budget to take away."""
+        """All settings as plain data, and the budget."""
         now = self.settings
         results = self.stage.results
         classes = [*dict.fromkeys(results.all_errors["class"])]

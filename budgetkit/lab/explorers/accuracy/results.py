@@ -1,6 +1,6 @@
 """Settings of the accuracy explorer, and their results: the errors, the buffer, and the effect on a budget.
 
-Counting is in the library and happens once; everything else here is arithmetic and happens on every move.
+The library counts once; all else here is arithmetic and runs at every move of a slider.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class AccuracySettings:
         return replace(self, budget_settings=budget_settings, exact=None)
 
     def showing(self, name: str | None, path: str = "") -> AccuracySettings:
-        """Return the settings that look at other texts, all of them."""
+        """Return the settings for other texts, showing all of them."""
         return replace(
             self,
             corpus=str(name),
@@ -74,7 +74,7 @@ class AccuracySettings:
         )
 
     def as_at(self, start: AccuracySettings) -> AccuracySettings:
-        """Return the initial settings with the present texts."""
+        """Return the initial settings with the current texts."""
         return replace(start, corpus=self.corpus)
 
 
@@ -124,9 +124,9 @@ def kind_name(kind: tuple[str, ...]) -> str:
 
 
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of more than half of the documents; () if there is none, so that all kinds are shown.
+    """Return the kind of more than half of the documents, or ().
 
-    Texts of a single kind need no name. Nor do texts of an unknown language, such as the messages of a conversation.
+    () also for texts of a single kind or of an unknown language.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class CountedTexts:
 
     @property
     def selection(self) -> Hashable:
-        """All that determines the texts to count."""
+        """The settings that determine the texts to count."""
         return self.name, self.pieces
 
     @property
@@ -246,7 +246,7 @@ class CountedTexts:
 
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Cut a list of texts into lists of about so many characters.
+    """Split a list of texts into batches of a number of characters.
 
     Examples
     --------
@@ -382,7 +382,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
-    """Name the documents in use: their kind, or the classes chosen."""
+    """Describe the documents in use by kind or class."""
     is_chosen = _of_length(every, settings)
     if kind:
         of_class, language = kind

@@ -1,7 +1,7 @@
 """Tokens: a document line by line, its tokens coloured, and how each line is counted.
 
-A token may be a part of a character. The character stands at the token that begins it, and a small mark, ⁺, for
-each further token that it takes.
+A token may be part of a character. The character is shown at its first token, with a small mark, ⁺, for each further
+one.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
 
 
 def _is_beside(budget: Budget, claim: Claim) -> bool:
-    """Tell whether a line is the answer's reserve of a window that does not hold the answer."""
+    """Return True for the answer's reserve in a window without the answer."""
     serves = {reserve.name: reserve.serves for reserve in budget.reserves}
     return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
 
@@ -242,7 +242,7 @@ def kpis(results: BudgetResults) -> list[Kpi]:
 def _pool(results: BudgetResults) -> Kpi:
     """Return the key figure of the shared pool.
 
-    Where the remainder takes all that the others leave, the pool is inside its budget.
+    If the remainder takes everything left, the pool is part of its budget.
     """
     budget = results.plan.budget
     kpi = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
@@ -268,7 +268,7 @@ def _kpi(
 
 
 def signed_short(value: int) -> str:
-    """Write a number short enough for a narrow key figure.
+    """Format a number for a narrow key figure.
 
     Examples
     --------

@@ -45,7 +45,7 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model; keep the lines, and the window unless its whole window is asked for.
+    """Choose another model; keep the lines and, if possible, the window.
 
     If a model does not have that window, its longest window is used.
     """
@@ -57,7 +57,7 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
 
 
 def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Start from a preset; the window and locked lines stay."""
+    """Choose a preset; keep the window and locked lines."""
     if name == OWN and stage.settings.own is not None:
         return stage.settings
     preset(name)
@@ -106,7 +106,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Keep a line between two sizes; an upper one as large as the window is no limit."""
+    """Limit a line to two sizes; an upper one as large as the window is no limit."""
     budget = stage.results.plan.budget
     amount = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
     if isinstance(amount, Share):
@@ -119,7 +119,7 @@ def set_limits(
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Lock a line at its present size in tokens, or unlock it at that size."""
+    """Lock a line at its current size in tokens, or unlock it."""
     settings = stage.settings
     budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -136,7 +136,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Switch a section off with a cap of 0, or on again with its first cap."""
+    """Switch a section off with a cap of 0, or on with its initial cap."""
     sections = stage.results.plan.budget.sections
     if line not in sections:
         raise LookupError(unknown_name("section", line, sections))
@@ -148,12 +148,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Plan with another counter; an empty name is the model's own."""
+    """Choose the plan's counter; an empty name means the model's own."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Show the error of another quick count; an empty name is the first one."""
+    """Choose the cheap counter to compare with; an empty name means the default."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)
@@ -181,7 +181,7 @@ def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings
 
 
 def pin(stage: BudgetStage) -> BudgetSettings:
-    """Keep the budget to compare the next one with, or let it go."""
+    """Pin the budget for comparison, or unpin it."""
     return replace(
         stage.settings, pinned=None if stage.settings.pinned is not None else stage.results.budget
     )
@@ -428,7 +428,7 @@ def add_lines(
 
 
 def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
-    """Add the slider that goes through a conversation."""
+    """Add the slider that steps through a conversation."""
     number = Number(now, 1, last)
     slide = {"min": 1, "max": last, "step": 1, "value": now}
     panel.line(

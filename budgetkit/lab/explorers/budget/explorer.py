@@ -39,7 +39,7 @@ _BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader with the plan's items in order; nothing for typed sizes."""
+    """Return the reader with the plan's items in order. Empty for typed sizes."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -75,7 +75,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 def _shown(plan: Plan) -> list[int]:
     """Choose the items to show.
 
-    These are each section's first, newest and latest lost ones, and every cut.
+    These are each section's first, newest and last lost items, and every cut item.
     """
     decisions = plan.decisions
     chosen = set(plan.decisions.cuts)
@@ -137,7 +137,7 @@ def _why(plan: Plan, decision: Decision) -> str:
 
 
 def requests(stage: BudgetStage) -> Data:
-    """Return the turns and the messages that each asks for; nothing without a conversation."""
+    """Return the turns with their messages. Empty without a conversation."""
     results = stage.results
     if results.turns is None or results.trace is None:
         return {}
@@ -157,7 +157,7 @@ def requests(stage: BudgetStage) -> Data:
 
 
 def status_with_reasons(stage: BudgetStage) -> Data:
-    """Return the status, with the lost section that each sentence is about."""
+    """Return the status, with the lost section for each sentence."""
     notice = status(stage)
     asks = sections_told(stage.results.plan, [notice["text"], *notice["more"]])
     return {**notice, "asks": asks, "remedies": remedies(stage)}
@@ -195,17 +195,17 @@ BudgetView = view_of(
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
-    """Explore a budget by hand.
+    """Explorer of a budget with sliders.
 
     Parameters
     ----------
     budget : str or Budget, default "chat"
-        A preset's name, or a budget to start from.
+        A preset's name, or the initial budget.
     trace : str, path, Trace, sequence of Trace or of messages, optional
-        The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
-        ask for sizes that are typed in.
+        The conversations to plan: the name of a shipped one, a path, or loaded ones. Without them, the demands are
+        typed in.
     model : str, optional
-        The model; its window holds for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
+        The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     window : int, optional
@@ -214,7 +214,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     Raises
     ------
     ValueError, LookupError, OSError
-        If one of them is unknown or cannot be read.
+        If an argument is unknown or cannot be read.
 
     Examples
     --------
@@ -258,17 +258,17 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     @property
     def budget(self) -> Budget:
-        """The present budget; its deficit is signed if it claims more than the window."""
+        """The current budget; its deficit is signed if it exceeds the window."""
         return self.stage.results.budget
 
     @property
     def plan(self) -> Plan:
-        """The plan of the chosen turn, or of the sizes typed in; its budget has a signed deficit."""
+        """The plan of the chosen turn or of the typed sizes, with a signed deficit."""
         return self.stage.results.plan
 
     @property
     def config(self) -> Data:
-        """All that is set, as plain data."""
+        """All settings as plain data."""
         now = self.settings
         return {
             "model": now.model,
@@ -282,19 +282,19 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Lock a line at its present size, or unlock it.
+        """Lock a line at its current size, or unlock it.
 
         Parameters
         ----------
         line : str
             A section or a reserve of the budget.
         on : bool, default True
-            False to let it go.
+            If false, unlock the line.
         """
         self._run_command("lock", line=line, on=on)
 
     def pin(self) -> None:
-        """Keep the budget to compare the next one with; again, let it go."""
+        """Pin the budget for comparison, or unpin it."""
         self._run_command("pin")
 
     def __repr__(self) -> str:

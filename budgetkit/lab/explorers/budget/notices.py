@@ -204,7 +204,7 @@ def texts(stage: BudgetStage) -> dict[str, str]:
 def _beside(settings: BudgetSettings, counter: str) -> str:
     """Return a budget's set-up in one line, without the file's folders.
 
-    Reports are shared, so the folders are left out.
+    Reports are shared, so the folders are omitted.
     """
     which = ""
     if settings.conversation:

@@ -1,6 +1,6 @@
 """Results: the budget, the chosen turn's plan, and all turns.
 
-Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+The library counts once; all else here is arithmetic and runs at every move of a slider.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class FileRequests:
-    """The requests of a file under one counter, put into sections by a table of roles.
+    """The requests of a file for one counter and role table.
 
-    A conversation is named by its place in the file, a turn by its number in the conversation.
+    A conversation is identified by its position in the file, a turn by its number.
     """
 
     library: Library
@@ -131,7 +131,7 @@ class FileRequests:
 
 
 def remembered(cut: Cut) -> Cut:
-    """Return a cut that is made once for the same item and room."""
+    """Return a cut function with a cache by item and limit."""
     memo = Memo(_MOST_CUTS)
 
     def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
@@ -144,7 +144,7 @@ def remembered(cut: Cut) -> Cut:
 
 @dataclass(frozen=True)
 class TwoCounts:
-    """The turns of one conversation by the best counter of its model and by a cheap one, and the counters' names."""
+    """The turns of a conversation by the best and by a cheap counter."""
 
     best: RequestBatch
     cheap: RequestBatch
@@ -212,7 +212,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
     """Return the budget to plan with; its signed deficit lets an excess be shown.
 
-    Without a role table, sections that it does not name are seen in its pool.
+    Without a role table, undeclared sections draw on its pool.
     """
     signed = settings.budget(model)
     if signed.roles or settings.trace is None:
@@ -277,7 +277,7 @@ def _compared(requests: FileRequests, conversation: int, model: Model, cheap: st
 
 
 def same_count(one: Counter, other: Counter) -> bool:
-    """Tell whether two counters give the same numbers.
+    """Return True if two counters give the same numbers.
 
     Examples
     --------
@@ -296,14 +296,14 @@ def same_count(one: Counter, other: Counter) -> bool:
 
 
 def is_own(count: Counter, model: Model) -> bool:
-    """Tell whether a counter gives the number that the model itself would count."""
+    """Return True if a counter gives the model's own numbers."""
     return (
         count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
     )
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget as it can meet the demands of another one."""
+    """Return a pinned budget adapted to the demands of another one."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
@@ -318,12 +318,12 @@ _LIKE = 0.6  # of 1, how like a name must be to be offered
 
 
 class UnknownModelError(ValueError):
-    """A typed model that is not listed.
+    """The error for a typed model that is not listed.
 
     Attributes
     ----------
     picks : list of str
-        Listed models of a like name.
+        Listed models with similar names.
 
     Examples
     --------
@@ -344,7 +344,7 @@ class UnknownModelError(ValueError):
 
 
 def typed_model(name: str) -> Model:
-    """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
+    """Return the model of a typed name; reject an unknown one."""
     if model := found_by(name.strip()):
         return model  # one that has ended too
     raise UnknownModelError(name.strip())

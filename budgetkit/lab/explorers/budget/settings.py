@@ -29,12 +29,12 @@ def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
 
 
 def names(budget: Budget, moved: Collection[str]) -> set[str]:
-    """Return the lines of a budget, with the usual reserves that were moved."""
+    """Return the lines of a budget, including moved default reserves."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
-    """Add the usual reserves that were moved but are missing."""
+    """Add moved default reserves that are missing."""
     names = {line.name for line in budget}
     new = [
         reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names
@@ -45,7 +45,7 @@ def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
 
 
 def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
-    """Return an amount of another size and the same kind.
+    """Return an amount of the same kind with another size.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:
-    """Return the shortest decimal share of the window that gives these tokens, rounded down.
+    """Return the shortest decimal share of the window that gives these tokens.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class BudgetSettings:
     pins: tuple[BudgetSettings, ...] = ()
 
     def base(self, model: Model) -> Budget:
-        """Return the budget before any line was moved."""
+        """Return the budget without moved lines."""
         if self.own is not None:
             if self.window is None:
                 return self.own
@@ -137,7 +137,7 @@ class BudgetSettings:
         return _made(self.preset, sized)
 
     def budget(self, model: Model) -> Budget:
-        """Return the budget with its moved and locked lines; too large claims show as a negative number."""
+        """Return the budget with its moved and locked lines, and a signed deficit."""
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(
@@ -165,7 +165,7 @@ class BudgetSettings:
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
-        """Return the first settings with the present conversation, locks and pinned budgets."""
+        """Return the initial settings with the current conversation, locks and pins."""
         return replace(
             start,
             trace=self.trace,

@@ -67,7 +67,7 @@ class WhyFold(Content):
         return [choice("Lost from", "of", names, why.section), *blocks]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Show another section or message, or return settings with the change that was pressed."""
+        """Show another section or message, or return the settings with a chosen fix."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
@@ -139,7 +139,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
 
 
 def _moved(stage: BudgetStage, line: str, size: int) -> Plan | None:
-    """Plan with one line of another size; None if it is locked or cannot be."""
+    """Plan with another size of a line, or return None if impossible."""
     try:
         return planned(replace(stage, settings=move_line(stage, line, size)))
     except (ValueError, LookupError):
@@ -158,7 +158,7 @@ def lost_sections(plan: Plan) -> list[str]:
 
 
 def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
-    """Return for each sentence of a status the lost section that it is about, if it is about one."""
+    """Return the lost section of each status sentence, if any."""
     lost = lost_sections(plan)
     words = [re.split(r"[,:.\s]+", sentence) for sentence in sentences]
     return [next((section for section in lost if section in said), None) for said in words]
@@ -196,7 +196,7 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
-    """Return the settings that may make a change: its line moved, or the changed budget as one's own."""
+    """Return settings that make a change: a moved line, or a custom budget."""
     settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
@@ -218,7 +218,7 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
 
 
 def _is_lost(plan: Plan, of: str | int) -> bool:
-    """Tell whether something of a section, or of the item in a row, is lost."""
+    """Return True if a section or an item has losses."""
     if isinstance(of, str):
         return plan[of].cut != 0
     return int(plan.decisions.kept[of]) < plan.decisions.columns.items[of].tokens

@@ -1,4 +1,4 @@
-"""The figures of the view: kept with their replay, marked at the chosen request, each with a sentence and a table."""
+"""The figures of the view, with their sentences and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls of the conversation explorer, and the commands that only it knows."""
+"""Controls and commands of the conversation explorer."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def type_price(
 
 
 def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
-    """Read another request, from 1."""
+    """Choose a request, from 1."""
     number = int(request)
     if not 1 <= number <= stage.results.requests:
         raise ValueError(
@@ -139,7 +139,7 @@ def choose_request(stage: ConversationStage, request: int) -> ConversationSettin
 
 
 def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
-    """Look another number of turns ahead."""
+    """Set the number of turns to forecast."""
     return replace(stage.settings, horizon=max(1, int(turns)))
 
 

@@ -77,7 +77,7 @@ def reading(stage: ConversationStage) -> Data:
 
 
 def standing_at(results: ConversationResults) -> Standing:
-    """Return how messages stand at the chosen request."""
+    """Return the state of the messages at the chosen request."""
     outcome = results.shown.outcome
     request = results.request
     summaries: dict[int, tuple[int, int, int]] = {}
@@ -157,7 +157,7 @@ def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
     """Return a message's outcome, level and reason at the chosen request.
 
-    The reason is read off the size of the history at that request.
+    The reason follows from the size of the history at that request.
     """
     retention = results.shown.outcome.kept
     if is_absent:
@@ -232,8 +232,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. If no model or budget is named, and the model's would never be
-        full, it is a smaller one where the policies differ; the line over the key figures says so.
+        A window in tokens that replaces the model's. Without a model or budget, if the model's window would never be
+        full, a smaller one in which the policies differ is used, with a note above the key figures.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
@@ -246,7 +246,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     Raises
     ------
     ValueError, LookupError, OSError
-        If one of them is unknown or cannot be read.
+        If an argument is unknown or cannot be read.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def budget(self) -> Budget:
-        """The present budget; its deficit is signed if it claims more than the window."""
+        """The current budget; its deficit is signed if it exceeds the window."""
         return self.stage.results.budget
 
     @property
@@ -353,7 +353,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def config(self) -> Data:
-        """All that is set, as plain data."""
+        """All settings as plain data."""
         now = self.settings
         results = self.stage.results
         return {

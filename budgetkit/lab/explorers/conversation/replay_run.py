@@ -1,4 +1,4 @@
-"""ReplayRun: how one conversation is replayed, and every replay and forecast that was made of it, each once.
+"""ReplayRun: the options of a conversation's replays, with cached outcomes.
 
 run = ReplayRun(library=library, trace=trace, counter=counter, ..., cache=cache, prices=prices)
 run.replayed({"oldest first": OldestFirst()})    replays the conversation
@@ -65,7 +65,7 @@ class Replayed:
 
     @cached_property
     def outline(self) -> list[int]:
-        """The largest request of each stretch of the conversation, in tokens."""
+        """The largest request of each part of the conversation, in tokens."""
         stretches = np.array_split(self.outcome.sent, min(_STRETCHES, len(self.outcome.sent)))
         return [int(stretch.max()) for stretch in stretches]
 
@@ -76,7 +76,7 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """Number of needed messages, and of those that were there; without those that the session itself removed."""
+        """Number of needed messages, and of those present."""
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
@@ -165,7 +165,7 @@ SAMPLES = 500  # as many as `outlook` draws
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRun:
-    """The options of a conversation's replay, whatever the policy.
+    """The options of a conversation's replays, for any policy.
 
     Its outcomes stay in the library.
     """
@@ -201,7 +201,7 @@ class ReplayRun:
         return id(self.trace), self.counter.name, self.framing
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
-        """Return one replay a policy; only those are made that were not made before."""
+        """Return one replay per policy, from the cache if possible."""
 
         def announce() -> Trace:
             """Announce the first count of a long conversation."""
@@ -230,7 +230,7 @@ class ReplayRun:
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Return this conversation's pace, compared with others of its file; None if these are few."""
+        """Return this conversation's pace by others of its file, or None if too few."""
 
         def measure() -> tuple[Trace, Sequence[Trace], Pace | None]:
             return self.trace, others, pace_of(self.trace, self.counter, others, self.framing)

@@ -1,6 +1,6 @@
 """Results: the replays of the chosen policies, and the forecast.
 
-Counting and replaying are in the library and happen once; going from request to request looks them up.
+The library counts and replays once; stepping through requests uses its cache.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ConversationResults:
 
     @property
     def budget(self) -> Budget:
-        """The budget as the user takes it away."""
+        """The budget to copy or save."""
         return self.budget_results.budget
 
     @property
@@ -119,7 +119,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """Whether cache expiry can be computed: pauses are known, or have no effect."""
+        """True if cache expiry can be computed: pauses are known, or have no effect."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
@@ -207,7 +207,7 @@ def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
 
 
 class BilledFold(reading.BilledFold):
-    """The ledger of the request that is read, after pruning."""
+    """Panel with the ledger of the chosen request, after pruning."""
 
     stage = "what the policy has kept"
 

@@ -84,7 +84,7 @@ class ConversationSettings:
 
     @property
     def _without_chosen_window(self) -> BudgetSettings:
-        """The budget's settings, with the model's window if the present one was chosen for this conversation."""
+        """The budget's settings, with the model's window instead of a chosen one."""
         if self.budget_settings.window == self.chosen_window:
             return replace(self.budget_settings, window=None)
         return self.budget_settings
@@ -97,7 +97,7 @@ class ConversationSettings:
         return replace(self, chosen=chosen, main=self.main if self.main in chosen else chosen[0])
 
     def as_at(self, start: ConversationSettings) -> ConversationSettings:
-        """Return how it all began, of the conversation that is shown now."""
+        """Return the initial settings with the current conversation."""
         present = self.budget_settings
         shown = replace(
             start.budget_settings, trace=present.trace, conversation=present.conversation
@@ -127,7 +127,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
 
 @dataclass(frozen=True)
 class Parameter:
-    """Describe a number of a policy that has a slider."""
+    """A number of a policy with a slider."""
 
     label: str
     default: int
@@ -145,7 +145,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Choice:
-    """Describe a policy that can be ticked."""
+    """A selectable policy."""
 
     make: Callable[..., Policy]
     parameters: Mapping[str, Parameter]
@@ -212,7 +212,7 @@ def chosen_policy(
 
 
 def number_of(policy: str, number: str, value: Any) -> int:
-    """Return a number of a policy, if it can be.
+    """Return a number of a policy, if valid.
 
     Examples
     --------

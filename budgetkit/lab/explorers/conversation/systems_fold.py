@@ -37,7 +37,7 @@ _MOST_ROWS = 200  # of a table in a fold
 
 
 class SystemsFold(Content):
-    """Rules of real systems on the messages that are shown: costs, compactions, and one message through all of them."""
+    """Panel of real systems' rules on the shown messages: costs, compactions, and one message."""
 
     _followed: int | None = None
 
@@ -154,7 +154,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return for each rule the time of a message's removal, and the later calls that need it."""
+    """Return when each rule removes a message, and the later calls that need it."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
@@ -200,7 +200,7 @@ _MANY = 2_000  # messages above which 32 replays take seconds, so that somebody 
 
 
 class TurningFold(Content):
-    """Rules by the price of a cached token and by window, as one picture."""
+    """Panel of the cheapest rules by price of a cached token and by window."""
 
     _wanted = False
 
@@ -227,5 +227,5 @@ class TurningFold(Content):
         return [*map(text_part, turning_points(table)), drawn]
 
     def hear(self, stage: ConversationStage, event: Data) -> None:
-        """Compute the turning points, which takes long, when the button is pressed."""
+        """Compute the turning points when the button is pressed."""
         self._wanted = self._wanted or "work" in event
