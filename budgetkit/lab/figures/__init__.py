@@ -28,7 +28,6 @@ _ELSEWHERE = {
         "speeds",
     ),
     "budgetkit.lab.accuracy.figures.documents": (
-        "agreement",
         "document_errors",
         "error_by_length",
         "overrun",

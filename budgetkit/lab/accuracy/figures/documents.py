@@ -1,4 +1,4 @@
-"""Figures of documents, errors by class, by length, and agreement; and of texts cut into tokens.
+"""Figures of documents, errors by class and by length, and of texts cut into tokens.
 
     error = estimate / exact - 1
 
@@ -183,7 +183,9 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
     error, end, marks = _clipped(table)
     marks = [mark.replace("right", "up") for mark in marks]
     x: Spec = {"type": "log", "title": "characters of a document"}
-    reach = _decades(table["characters"])
+    size = table["characters"].clip(lower=1)
+    ends = np.log10([size.min(), max(size.max(), 2 * size.min())]) + (-0.1, 0.1)
+    reach = [float(end) for end in ends]
     x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0}
     x |= {"range": reach, **_round_ticks(reach)}
     y = {**_axis(error, end), "title": "error", "nticks": 9}
@@ -212,12 +214,6 @@ def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
     return line(x, (round(v, 2) for v in y), mode="lines+markers", **shape, **tips)
 
 
-def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
-    low = min(float(column.clip(lower=1).min()) for column in (values, *others))
-    high = max(float(column.max()) for column in (values, *others))
-    return [float(np.log10(low)) - 0.1, float(np.log10(max(high, 2 * low))) + 0.1]
-
-
 def _round_ticks(reach: list[float]) -> Spec:
     """Return round numbers on a logarithmic axis."""
     powers = range(int(np.floor(reach[0])), int(np.ceil(reach[1])) + 1)
@@ -230,28 +226,11 @@ def _round_ticks(reach: list[float]) -> Spec:
     return {"tickvals": inside, "ticktext": [short(value) for value in inside]}
 
 
-def _draw_agreement(table: pd.DataFrame) -> Spec:
-    reach = _decades(table["exact"], table["estimate"])
-    ends = [10 ** reach[0], 10 ** reach[1]]
-    same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
-    grid = {"tickangle": 0, "minor": {"showgrid": False}}
-    axis = {"type": "log", "range": reach, **grid, **_round_ticks(reach)}
-    x = {**axis, "title": "exact, tokens"}
-    y = {**axis, "title": "estimate, tokens"}
-    estimate = table["estimate"].clip(lower=1).tolist()
-    data = [same, *_points(table, table["exact"].tolist(), estimate)]
-    exact = note("exact", reach[1], reach[1], xanchor="right", yanchor="top", yshift=-14)
-    return {"data": data, "layout": layout(300, x, y, annotations=[exact], meta={"top": 8})}
-
-
 #: Draw each document's error, class by class.
 document_errors = Question("On what is the count wrong?", _table, _draw_strip)
 
 #: Draw each document's error against its length.
 error_by_length = Question("Are longer texts counted better?", _table, _draw_lengths)
-
-#: Draw each document's estimate against its exact count.
-agreement = Question("How close is the estimate to the exact count?", _table, _draw_agreement)
 
 
 CHARACTERS = "chars/4"

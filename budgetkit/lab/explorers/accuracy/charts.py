@@ -20,7 +20,7 @@ from budgetkit.message import Data
 from budgetkit.promise import needed
 from budgetkit.state import to_json
 
-FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
+FIGURES = ("strip", "rooms", "lengths", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
@@ -141,7 +141,7 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
 CHART_RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
 LANGUAGES = 36  # bars that can still be told apart
-POINTS = ("strip", "lengths", "agreement")
+POINTS = ("strip", "lengths")
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
@@ -285,10 +285,6 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             return (
                 "Each point is a document; the line is the median of documents of similar length."
             )
-        case "agreement":
-            low = int((results.errors["error"] < 0).sum())
-            many = len(results.errors)
-            return f"{low:,} of {many:,} documents lie below the line: they are undercounted."
         case "buffers":
             buffer = results.buffer
             tokens = f"{results.buffered_budget.sizes['safety']:,}"
@@ -309,7 +305,6 @@ QUESTIONS: Mapping[str, Question[...]] = {
     "strip": figures.document_errors,
     "rooms": figures.rooms,
     "lengths": figures.error_by_length,
-    "agreement": figures.agreement,
     "buffers": figures.buffers,
     "speeds": figures.speeds,
     "tax": figures.language_tax,
