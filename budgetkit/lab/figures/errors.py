@@ -223,7 +223,7 @@ def _say_map(table: pd.DataFrame) -> str:
     whole = table[table["cut"] == 0]
     if whole.empty:
         return "Something is cut in every combination"
-    row = whole.loc[whole[across].idxmin()]
+    row = whole.nsmallest(1, across).iloc[0]
     return f"In the green area; its smallest {across} is {row[across]:,}, at {up} {row[up]:,}"
 
 

@@ -321,7 +321,7 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
 def _say_timeline(table: pd.DataFrame) -> str:
     once = table.drop_duplicates("request")
     cuts = once.loc[once["dropped"] > 0, "request"]
-    largest = table.loc[table["tokens"].idxmax()]
+    largest = table.nlargest(1, "tokens").iloc[0]
     text = f"Mostly {largest['section']}, up to {largest['tokens']:,} tokens"
     if not len(cuts):
         return f"{text}; nothing is dropped in {len(once):,} requests"

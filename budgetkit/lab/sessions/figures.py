@@ -209,7 +209,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         ("foretold", "read, as predicted", {"color": ORANGE, "width": 5}),
         ("read", "read, as recorded", {"color": BLUE, "width": 1.5}),
     ]
-    area = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
+    area: Spec = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
     traces = [named_line(at, table["prompt"], "prompt", **area)]
     traces += [named_line(at, table[column], name, line=style) for column, name, style in shades]
     missed = table[table["missed"] > 0]
