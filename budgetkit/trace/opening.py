@@ -157,7 +157,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     messages = tuple(read_messages)
     notes = _unknown_usage(value.get("usage"))
     if media := [name for name in format_table("marks")["media"] if value.get(name)]:
-        notes.append(f"Not counted: media beside the messages ({', '.join(media)}).")
+        notes.append(f"Not counted: media outside the messages ({', '.join(media)}).")
     if notes:
         fields = with_warnings(fields, *notes)
     tools: list[Raw] = []

@@ -300,7 +300,7 @@ def test_both_answers_of_a_preference_are_read(row: Any, tmp_path: Path) -> None
 )
 def test_pictures_beside_messages_are_named(row: Any, tmp_path: Path) -> None:
     (trace,) = load(tmp_path, row)
-    assert trace.warnings == ("Not counted: media beside the messages (images).",)
+    assert trace.warnings == ("Not counted: media outside the messages (images).",)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_what_was_kept_needs_no_mending() -> None:
 @pytest.mark.parametrize("of", [7, -9, bk.Item("history", 1), bk.Message({"role": "user"}), None])
 def test_an_item_that_is_not_there_is_refused(of: Any) -> None:
     with pytest.raises(
-        LookupError, match=r"Unknown item .* Pass the item, or its place from 0 to 0"
+        LookupError, match=r"Unknown item .* Pass the item, or its position from 0 to 0"
     ):
         bk.fit(BUDGET, [bk.Item("history", 100)]).why(of)
 
