@@ -22,14 +22,14 @@ Data = dict[str, Any]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
-#: Roles of what is said in a conversation: all but the instructions.
+#: Roles of a conversation's messages other than instructions.
 CHAT_ROLES = frozenset({"user", "assistant", *RESULT_ROLES})
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 #: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
-#: Fields beside the content that a provider reads, or that stand for a text.
+#: Fields other than the content that a provider reads, or that replace a text.
 _OTHER_CONTENT = (
     "reasoning_content",
     "reasoning",
@@ -40,7 +40,7 @@ _OTHER_CONTENT = (
     "contexts",
 )
 
-# Sound and pictures that some providers keep beside the content.
+# Audio and images that some providers store outside the content.
 _SHOWN_BESIDE = ("audio", "images")
 
 # Keys of a message that are counted, and others that are spelt much like them.

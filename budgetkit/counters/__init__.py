@@ -184,7 +184,7 @@ def counter(
                 "budgetkit.models.models(), or say how to count an unknown model: unknown='cl100k_base' or "
                 "unknown='chars/4'."
             ) from no_model
-    # another counter stands in, and an encoding says so
+    # another counter is the substitute, and an encoding's name says so
     substitute = counter(DEFAULT_ENCODING if unknown == "default" else unknown)
     if isinstance(substitute, ExactCounter):
         return ExactCounter(substitute.encoding, model=name, stand_in=True)

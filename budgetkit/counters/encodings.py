@@ -79,7 +79,7 @@ def pattern(written: str) -> re.Pattern[str]:
     >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
     ['Title', '123', '4', ' (', 'x', ')', '  ']
     """
-    # A class is spelled out by what it holds, also where it is written by what it does not: `re` looks that up faster.
+    # A class is written as its members, even if the pattern uses its complement, because `re` is faster then.
     return re.compile(
         _CLASS.sub(lambda match: f"[{characters(match[0])}]", written.replace("$", r"\Z"))
     )
@@ -280,7 +280,7 @@ def replace_surrogates(text: str) -> str:
     """
     if _SURROGATES.search(text) is None:
         return text
-    # Short runs come again and again in one text, so what they come to is remembered.
+    # Short runs recur in one text, so their results are cached.
     return _SURROGATES.sub(
         lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text
     )

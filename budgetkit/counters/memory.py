@@ -78,7 +78,7 @@ class CountMemory:
         if None not in sizes:
             return sizes  # type: ignore[return-value]  # none is None
 
-        # what is old is recalled, what is new is counted, and both are young from now on
+        # old counts are looked up, new texts are counted, and both become young
         missing = {
             key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None
         }

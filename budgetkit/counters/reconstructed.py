@@ -44,7 +44,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _PLAIN_WORD: Final = re.compile(r"([A-Z]?)([a-z]+)([,.?!:;]?)")
 _WORD_ENDS: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9!-&(-/:-@\[-`{-~])")
 
-# What stands to the left of a chunk.
+# The left context of a chunk.
 _OTHER = 0
 _BLANK = 1
 _MESSAGE = 2
@@ -203,7 +203,7 @@ class _Tiling:
         breaks = len(normal) - len(body)
         total = self._tokens("\n" * (breaks + 2)) - 1 if breaks else 0
 
-        # The frame's last mark takes a single leading blank in; before what begins no word it is a token of its own.
+        # The frame's last mark absorbs a single leading blank; before anything but a word it is a separate token.
         if self._frame_begins_word:
             if text[0] == " " and body[:1] == " " and body[1:2] != " ":
                 body = body[1:]
@@ -267,7 +267,7 @@ class _Tiling:
         if len(parts) == 1:
             return self._chunk(unit, left, right)
 
-        # Chunks stand at even places, runs of blanks at odd ones.
+        # Chunks are at even positions, runs of blanks at odd ones.
         tokens = 0
         begins = 0
         ends = 0
@@ -330,7 +330,7 @@ class _Tiling:
             tokens += self._word(sign + self._end if right else sign)
             return tokens << 2 | 2 | right
 
-        # A tab beside the chunk keeps ctok from taking it for the begin of a message; it is cut off again.
+        # A tab before the chunk keeps ctok from treating it as the start of a message; it is removed again.
         before = {_OTHER: "\t", _BLANK: "\t ", _MESSAGE: ""}[left]
         after = " \t" if right else ""
         stream = self._stream(before + chunk + after, self._model, raw_head_space=False)

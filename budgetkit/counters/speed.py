@@ -150,7 +150,7 @@ def _pool() -> ThreadPoolExecutor:
         return _threads
 
 
-#: A call of so many code points wins back what loading takes, also from four threads of tiktoken.
+#: A call with this many code points is worth the loading time, even compared with four threads of tiktoken.
 WORTH_LOADING: Final = 32_000_000
 _EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
 #: Fewer code points are not worth an array.

@@ -25,7 +25,7 @@ from budgetkit.counters.memory import Memo, digest
 
 #: Function from an offset and a size to the bytes there; fewer at the end.
 Read = Callable[[int, int], bytes]
-# From the begin of a piece's part to its end, None where there is none.
+# From the start of a part of a piece to its end, or None.
 _Step = Callable[[Read, int], int | None]
 
 _WINDOW: Final = 1 << 16  # bytes
@@ -105,7 +105,7 @@ def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
 
 @lru_cache(maxsize=1_024)
 def _tokens(name: str, piece: bytes) -> array[int]:
-    # Whoever looks for a place to cut counts the same text up to many places; what they have in common is known.
+    # A search for a place to cut counts many prefixes of the same text; their common part is cached.
     return array("I", encodings.encoding(name)._core_bpe.encode_single_piece(piece))
 
 

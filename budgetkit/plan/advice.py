@@ -420,7 +420,7 @@ class _Checks(Case):
         if budget.pool != "open" or not len(self.demand):
             return
 
-        # Caps limit, they promise nothing: whoever is asked before them may take what they claim.
+        # Caps are limits, not guarantees: earlier sections may take the tokens that they claim.
         columns = allocate_frame(replace(budget, deficit="signed", undeclared="pool"), self.demand)
         taken = sum(
             (columns[section]["granted"] for section in sharing),

@@ -64,12 +64,12 @@ def allocate_in_order(
     for allocation, own_cap, _, held_tokens in budget.allocation_order:
         cap: Any = own_cap
         asks = demand[allocation.section]
-        # 1. The section may take what is left: of the room, of the shared pool, and of what is divided by weight.
+        # 1. The section may take the rest of the window, of the shared pool, or of the tokens divided by weight.
         limit = left.limit(allocation, cap, held_tokens)
         # 2. If it is required, it may take all that it asks for, whatever is left.
         if allocation.required:
             limit = most(limit, asks)
-            # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
+            # A required section must not be dropped: if whole items cannot be cut to the cap, the cap is raised.
             if cap is not None and not allocation.is_off:
                 if allocation.stands_whole:
                     cap = most(cap, asks)
@@ -79,7 +79,8 @@ def allocate_in_order(
         if cap is not None:
             limit = least(limit, cap)
         limit = most(limit, 0)
-        # 4. The section answers. What was held for it is used first; only the rest is missing to those asked later.
+        # 4. The section takes its tokens, from its own reserve first; only the rest reduces the tokens of later
+        # sections.
         granted = sections.take(allocation, limit, cap, asks)
         left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
         yield allocation, limit, granted
@@ -135,7 +136,7 @@ class _TokensLeft:
         Its floor is no longer set aside afterwards.
         """
         floor = self.promised.get(allocation.section, 0)
-        # All that is left, less what is promised to those asked later; and what is held for this section alone.
+        # Everything left, less the floors of later sections, plus the reserve of this section alone.
         self.waiting = self.waiting - floor
         limit = self.room - self.waiting + held_tokens
         # Without a cap it may take no more than the shared pool has. Where the sections without a cap share the pool
@@ -153,10 +154,10 @@ class _TokensLeft:
             room = limit - floor - held_tokens
             rest = (self.wanted(a.section) - self.promised.get(a.section, 0) for a in self.weighted)
             others = [(a.weight, self.most(n, 0)) for a, n in zip(self.weighted, rest, strict=True)]
-            # What is lacking is not divided: nobody has less of it for being one of many.
+            # A deficit is not divided among sections.
             part = self.least(room, by_weight(room, allocation.weight, others))
             limit = floor + held_tokens + part
-        # Whatever was said so far, it may take its floor.
+        # In any case it may take its floor.
         if allocation.section in self.promised:
             return self.most(limit, floor)
         return limit

@@ -44,7 +44,7 @@ class Grant:
     limit: int
     granted: int
 
-    # Planning makes many: written out, this takes a third of the time of what a frozen dataclass writes.
+    # Planning makes many of these; this explicit method takes a third of the time of the generated one.
     def __init__(self, section: str, demand: int, limit: int, granted: int) -> None:
         fields = self.__dict__
         fields["section"], fields["demand"], fields["limit"], fields["granted"] = (
@@ -346,7 +346,7 @@ def losses_of(
                 losses.append(Loss(allocation, demand, reason, tokens, int(mine.sum()) - cut, cut))
             continue
 
-        # Of plain numbers, a cap takes what is over it, or the whole section; the rest is lost to the window.
+        # With plain numbers, a cap cuts the excess or the whole section; the rest is lost to the window.
         cap = budget.caps[grant.section]
         over = 0
         if cap is not None and demand > cap:

@@ -128,16 +128,16 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     budget = with_undeclared(budget, columns.demand, role_tables)
     demands = {section: columns.demand.get(section, 0) for section in budget.sections}
 
-    # Ask each section once; the choice notes what becomes of its units.
+    # Allocate each section once; the choice records the outcome of its units.
     choice = _Choice(budget, columns, cut)
     steps = allocate_in_order(budget, demands, choice)
     grants = grants_of(budget, demands, steps)
 
-    # A call goes with its result, also where the two stand in different sections.
+    # A call is dropped with its result, even across sections.
     if columns.is_grouped and choice.drop_orphans():
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
-    # Whether the pool or the window was full is known once all have been asked.
+    # Whether the pool or the window was full is known after all allocations.
     plan = Plan(
         budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut)
     )
@@ -224,7 +224,7 @@ class _Choice(Sections):
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
-        # Where nobody said otherwise, what shares the pool competes by importance and score.
+        # By default, items that share the pool compete by importance and score.
         if lines is self.pool and keep == "first":
             keep = "best"
         return self.columns.units(sections, keep, importance, lines[0].fill == "knapsack")
@@ -350,14 +350,14 @@ def _reasons(
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
-    # Only so many items, then only the cap, then only what the window has left.
+    # First the limit of items, then the cap, then the rest of the window.
     most_units = allocation.limit_items
     if most_units is not None and most_units < len(reasons):
         reasons[most_units:] = bytes([BEYOND_BEST]) * (len(reasons) - most_units)
         granted = units.sums[most_units]
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
-        # Where the first unit dropped begins in what the window has left and ends beyond it, no higher cap keeps it.
+        # If the first dropped unit starts within the rest of the window and ends beyond it, no higher cap keeps it.
         if granted < limit < cap and allocation.overflow == "truncate":
             reasons[reasons.index(OVER_CAP)] = WINDOW_FULL
     if granted > limit and not allocation.required:
@@ -371,7 +371,7 @@ def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
     """Drop units down to a limit for a reason; return the tokens kept."""
-    # Either the section goes as a whole, or the first so many of its units stay.
+    # Either the whole section is dropped, or a number of its first units is kept.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)
         reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
@@ -384,7 +384,7 @@ def _drop_to(
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
 
-    # The first so many stay, and of the later ones those that are named.
+    # Keep the first ones, and the listed later ones.
     number_kept, later_units = select(units, limit, fill)
     for place in places[number_kept:]:
         reasons[place] = reason

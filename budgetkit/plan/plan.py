@@ -98,7 +98,7 @@ class Plan:
     budget: Budget
     grants: tuple[Grant, ...]
     decisions: Decisions = NO_DECISIONS
-    #: How to plan again, as it was planned; set by what makes the plan.
+    #: Function to plan again in the same way, set by the maker of the plan.
     replan: Replan | None = field(default=None, repr=False)
 
     def __getitem__(self, section: str) -> Grant:

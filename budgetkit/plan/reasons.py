@@ -295,7 +295,7 @@ class _LossExplainer:
         deficit = self.plan.budget.deficit
         size = nearest_value(lambda n: self._keeps(self._changed(changes(n))), now, far)
         if size is not None and self._changed(changes(size), deficit) is None:
-            # It is kept there, but the claims exceed the window: farther on they may not.
+            # It is kept there, but the claims exceed the window; they may not at larger values.
             size = nearest_value(
                 lambda n: self._keeps(self._changed(changes(n), deficit)), size, far
             )
@@ -378,7 +378,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
     lines = [*reserves, *caps, *floors]
     rounding = len(lines) + 1
 
-    # What the lines that do not grow claim, and what those that do leave of each token more.
+    # The claims of fixed lines, and the share of each further token that growing lines leave.
     fixed = sum(_fixed(size) for size in (*reserves, *caps)) + sum(needs.values()) + rounding
     by_reserves = sum((_growth(size) for size in reserves), Fraction(0))
     by_caps = sum((_growth(cap) for cap in caps), Fraction(0))

@@ -71,7 +71,7 @@ def cuttable_tokens(history: History) -> int:
 
 
 Measure = Callable[[list[int]], int | None]
-#: A summary that is asked for: its slot, and the slots that it replaces.
+#: A requested summary: its slot, and the slots that it replaces.
 SummaryRequest = tuple[int, list[int]]
 #: A cut that summarises: it asks for summaries, and is sent the tokens of each.
 SummarisingCut = Generator[SummaryRequest, int | None, None]
@@ -90,7 +90,7 @@ class Visit(NamedTuple):
 class Retention:
     """The effects of a policy on each request and each message."""
 
-    # for each request: the tokens of its history, those above its limit, and what left at it
+    # for each request: the tokens of its history, those above its limit, and the removed messages
     tokens: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
@@ -100,15 +100,15 @@ class Retention:
     summaries: list[int] = field(default_factory=list)
     summary_input: list[int] = field(default_factory=list)
     summary_output: list[int] = field(default_factory=list)
-    # the slot where it stops equalling the request before, the tokens in front of that slot, and its units
+    # the first slot that differs from the last request, the tokens before that slot, and its units
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    # for each message: its fate, and the requests where it shrank and left
+    # for each message: its state, and the requests at which it shrank and was dropped
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
-    # for each summary: the request, the slot where it stands, its tokens, and the slots that it replaces
+    # for each summary: the request, its slot, its tokens, and the slots that it replaces
     written: list[tuple[int, int, int, tuple[int, ...]]] = field(default_factory=list)
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
@@ -249,13 +249,13 @@ def prune(
     """
     summaries = Summaries()
 
-    # 1. What is new comes in; what a recorded session took out itself goes.
+    # 1. New messages enter; messages removed by a recorded session leave.
     for slot in entering:
         history.enter(slot)
     for slot in leaving:
         history.take_out(slot)
 
-    # 2. The policy's stages, each with the history as the one before has left it; then what it does at the limit.
+    # 2. The policy's stages, each with the history left by the previous one; then its cut to the limit.
     room = _room_now(room, history)
     for stage in policy.stages:
         for cut in stage.cuts(room):
@@ -264,7 +264,7 @@ def prune(
             room = _room_now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries, room.turn)
 
-    # 3. The window stands above the policy's own floor of one message.
+    # 3. The window takes precedence over the policy's default floor of one message.
     window_left = room.usable - room.others
     is_over = room.window > 0 and history.tokens > window_left
     if is_over and cuttable is not None:
@@ -352,7 +352,7 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
     place = 0
     while place < first:
-        # A turn that has begun to leave leaves whole.
+        # A partly dropped turn is dropped completely.
         if history.tokens <= cut.down_to and (place == 0 or turns[place] != turns[place - 1]):
             return
         history.drop(units[place], DROPPED)
@@ -414,7 +414,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     last_turn = max(history.last_turn(unit) for unit in leaving)
     for unit in leaving:
         history.drop(unit, SUMMARISED)
-    # Where only some of the newest messages stay, the summary stands behind them, else before what stays.
+    # If only some of the newest messages are kept, the summary follows them; otherwise it precedes the kept ones.
     place = replaced[-1] if compaction.important_only else replaced[0]
     counted = yield place, replaced
     wrote = size if counted is None else counted
@@ -479,7 +479,7 @@ def _summarise(
         read = before - history.tokens
         counted = yield replaced[0], replaced
         wrote = tokens_of(rounds.size, read) if counted is None else counted
-        # A summary that saves nothing is not written: what it would replace is gone.
+        # A summary that saves nothing is not written; the messages it would replace are dropped.
         if wrote >= read:
             history.dropped_tokens += read
             continue

@@ -237,7 +237,7 @@ def foreign_kind(head: bytes) -> str:
     >>> foreign_kind(b"User: Hello")
     ''
     """
-    # the bytes stand in the table as characters, one each
+    # the table has each byte as one character
     start = head[:512].decode("latin-1")
     for kind in read_toml("formats.toml")["kind"]:
         here = start[kind.get("at", 0) :]

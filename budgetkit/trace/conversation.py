@@ -97,7 +97,7 @@ class Trace:
     meta: Raw = field(default_factory=dict)
     source: str = ""
     fields: Raw = field(default_factory=dict, repr=False)
-    # Counting is slow and a trace never changes, so what was counted is kept beside it.
+    # Counting is slow and a trace never changes, so counts are cached.
     _memo: Memo = field(
         default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False
     )
@@ -271,7 +271,7 @@ class Trace:
         def counted() -> Ints:
             if framing.rules is not None:
                 return unwritable(framing.answers(self.messages, count))
-            # An answer bills what its message counts, and that is known.
+            # The bill of an answer is the count of its message, which is known.
             return unwritable(
                 self.counts(count, framing)
                 * [message.role == "assistant" for message in self.messages]

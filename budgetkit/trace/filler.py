@@ -44,7 +44,7 @@ _ELSEWHERE = {
     "\r": ("\\r",),
     "\t": ("\\t",),
 }
-# Tried where words do not add up to their text.
+# Candidates for texts whose words do not add up to the whole.
 _OTHERS = (
     "x",
     "X",
@@ -66,7 +66,7 @@ class Filler:
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
-    # Names by what stands before them.
+    # Names by the preceding text.
     used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     # Names that words of one kind can still get.
     free: dict[Hashable, Iterator[str]] = field(default_factory=dict)

@@ -248,7 +248,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
     Other fields may be repeated, as in tool outputs.
     """
-    # The names of fields are the same in every line: each is kept once.
+    # All lines have the same field names, so each name is stored once.
     fields = {intern(name): value for name, value in pairs}
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -380,7 +380,7 @@ class XzStream:
     def read(self, size: int) -> bytes:
         """Return at most this many bytes; none at the end."""
         while True:
-            # One xz file may hold several streams, one after the other.
+            # One xz file may contain several consecutive streams.
             if self.decompressor.eof:
                 self.rest = self.decompressor.unused_data or self.stream.read(_BLOCK)
                 if not self.rest.strip(b"\0"):

@@ -154,7 +154,7 @@ class Loader:
         if table.fits(first[1]):
             yield from table.conversations(unbroken(everything))
             return
-        # A whole conversation that `to_line` wrote, whatever else its own format has kept.
+        # A whole conversation written by `to_line`, with any other fields of its format.
         is_list = isinstance(value_at(first[1], "messages"), list)
         if is_list and str(value_at(first[1], "format")) in format_names():
             for line, value in unbroken(everything):

@@ -136,7 +136,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     if "usage" in fields:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
     if _orphan(read_messages) is not None:
-        # A result that stands before its call goes behind it, and what names a message's place goes along.
+        # A result before its call is moved after it, and the indices of messages are updated.
         order = call_order(values)
         read_messages = [read_messages[place] for place in order]
         places = [places[place] for place in order]

@@ -233,7 +233,7 @@ class Tally:
         past = list(compress(self.past, is_there[: turn.start]))
         present = list(compress(self.present[turn.start : turn.sent], is_there[turn.start :]))
 
-        # The priming goes with the message that opens the turn, or else with the last one before it.
+        # The priming is added to the first message of the turn, or else to the last one before it.
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
             if present:
@@ -263,7 +263,7 @@ class Tally:
         earlier_sums = running_sums(self.past)
         present_sums = running_sums(self.present)
 
-        # Schemas and passages stand beside the messages, request by request.
+        # Schemas and passages are added for each request.
         extras = [
             (row, item)
             for row, turn in enumerate(turns)
@@ -337,7 +337,7 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
         if not 0 <= first_kept <= at < len(messages):
             continue
 
-        # All before the first message that it kept goes, but those that it names; what has gone stays as it was.
+        # Everything before its first kept message is removed, except the listed ones; removed messages are unchanged.
         stay = [slot for slot in as_list(compaction.get("kept")) if type(slot) is int]
         index = np.arange(opening(messages), first_kept)
         index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]

@@ -23,7 +23,7 @@ _SPEAKER = re.compile(
     rf"^[ \t]*(?:#{{1,6}}[ \t]+|\*\*|__)?({_NAMES})(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|(?<=\*\*)$|(?<=__)$)[ \t]*",
     re.MULTILINE | re.IGNORECASE,
 )
-# A whole line; what stands in brackets behind the name is a model or a time.
+# A whole line; text in brackets after the name is a model or a time.
 _HEADING = re.compile(
     rf"^#{{1,6}}[ \t]++(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
     r"[ \t]*+(?:[(\[][^\n]*[)\]][ \t]*+)?:?(?:\*\*|__)?[ \t]*+$",

@@ -149,7 +149,7 @@ class Keeper:
         ]
         sent_numbers = [raw.get(NATIVE) for raw in sent]
 
-        # the framework goes on with what it gave, or with what it was given back
+        # the framework continues with its own messages, or with the trimmed ones
         numbers_by_key = {
             _keys(messages)[-1]: numbers,
             _keys([*map(Message, sent_raws)])[-1]: sent_numbers,

@@ -77,7 +77,7 @@ def _part(part: Any) -> dict[str, Any]:
         return {"role": "user", "content": content}
     if (result := _result(part)) is not None:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
-    # Goes like what was said; the question that it serves stays.
+    # Pruned like other messages; its question is kept.
     if part.part_kind.startswith("retry"):
         return {"role": "assistant", "content": part.model_response()}
     return {"role": "system", "content": str(getattr(part, "content", ""))}

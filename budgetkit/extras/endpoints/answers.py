@@ -20,7 +20,7 @@ from typing import Any, Final
 from budgetkit.budget.quoting import warn_caller
 from budgetkit.counters.encodings import ForkSafeLock
 
-#: No request has more tokens; an answer that says so is none.
+#: No request has more tokens; a larger answer is invalid.
 MOST_TOKENS: Final = 10**9
 _WAIT: Final = 30.0  # seconds for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
@@ -89,7 +89,7 @@ class KeptCounts:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
             if code & _ERROR not in _BROKEN:
                 raise error
-            # Until the new file stands: who comes next finds it whole, and not just begun.
+            # Hold the lock until the new file is complete, so that other threads never find it half-written.
             with _MENDING:
                 self.notes += _moved_aside(self.path, error)
                 self.opened = _opened(self.path, self.salt)

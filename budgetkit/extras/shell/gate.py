@@ -67,7 +67,7 @@ _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 _PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
-#: Keys beside the messages that may hold a part of the prompt, and are not read there.
+#: Keys outside the messages that may contain part of the prompt, and are not read there.
 _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
 
 
@@ -282,7 +282,7 @@ def check(
     if counter is None:
         counter = model or DEFAULT_COUNTER
     framing = framing_of(counter if model is None else model)
-    # A conversation goes by the model that it names itself.
+    # A conversation uses its own model.
     own_framing = None if model is None else framing
     count = count_of(counter)
     policy = None if policy is None else policy_of(policy)
@@ -299,7 +299,7 @@ def check(
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
+    # With undeclared sections in the pool, a misspelled section would be added, and the intended one would stay empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
     messages = [{"role": "system", "content": text} for text in texts.values()]
@@ -350,7 +350,7 @@ def check(
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
 
-    # A prompt alone says nothing of how long a request is, which is what a cache goes by.
+    # A prompt alone does not determine the length of a request, which a cache depends on.
     minimum = CACHES[provider_rules(model)].minimum if cut and model is not None else 0
     known_of = partial(
         findings,
@@ -540,7 +540,7 @@ class Requests:
                 demand = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
                 problem = f"{demand}, {over[worst]:,} above {limit}"
                 yield self._failure("cap", problem, worst, section)
-        # The tokens that each request leaves free, below 0 where it overruns the window.
+        # The free tokens of each request, negative if it exceeds the window.
         free = budget.window - budget.reserved + np.zeros(1, "int64")
         for section, column in self.columns.items():
             free = (

@@ -35,7 +35,7 @@ from budgetkit.state.plain_data import unique_keys
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.opening import intake
 
-# Types of tools: a function, or what a provider runs itself.
+# Types of tools: a function, or a tool run by the provider.
 _KINDS = re.compile(
     r"function|custom|namespace|(?:web_search|web_fetch|x_search|file_search|code_interpreter|code_execution|retrieval"
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
@@ -43,7 +43,7 @@ _KINDS = re.compile(
 )
 # Keys that hold a list of tools.
 _LISTS = ("result", "tools", "toolConfig", "functions", "functionDeclarations")
-# Keys of a tool whose values are named by its author.
+# Keys of a tool whose values have names chosen by its author.
 _NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 # Keys of a tool whose values are texts, or lists of them.
 _TEXTS = {"name", "title", "description", "type"}
@@ -160,7 +160,7 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
     return [dict(tool) for tool in tools.listed]
 
 
-#: What stands under some keys of a schema.
+#: The kinds of values under some keys of a schema.
 _SHAPES = {
     "properties": Mapping,
     "enum": list | tuple,
@@ -325,7 +325,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = load_one(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        # The first of a silent one was said on loading.
+        # The first warning about a silent one was shown on loading.
         for explanation in trace.warnings[trace.is_silent :]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)

@@ -36,7 +36,7 @@ NEXT_STEPS = """Next steps:
   budgetkit explore FILE: move the sliders of a budget on your own conversation
   budgetkit notebook: learn it step by step in Jupyter
 All commands: budgetkit --help"""
-#: What is wrong with what was given; anything else is a defect, and keeps its traceback.
+#: Errors of the input; any other error is a defect and keeps its traceback.
 WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 

@@ -15,7 +15,7 @@ import click
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
-#: The session that is offered where there is none.
+#: The session suggested if there are none.
 SHIPPED = "made-up-session"
 _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
 

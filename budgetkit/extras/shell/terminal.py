@@ -16,7 +16,7 @@ import click
 
 from budgetkit.budget import one_line, printable
 
-#: The name of a file that stands for standard input.
+#: The file name that means standard input.
 PIPE = "-"
 
 

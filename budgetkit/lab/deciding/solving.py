@@ -169,7 +169,7 @@ def solve(
     condition = so_that or nothing_cut()
     search = LineSearch.of(setup.budget, frame, line)
 
-    # Which end is looked for, and up to where.
+    # The end to search for, and the range.
     harms = condition.room == "harms"
     ends: Find = find or ("largest" if (search.kind == "reserve") != harms else "smallest")
     low, high = between or search.range(condition)

@@ -63,7 +63,7 @@ class Measurement:
         """Measure one conversation; NaN for a setting that cannot be planned."""
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
-            # What needs what is the same under every setting.
+            # The needed messages are the same under every setting.
             measures["evidence"] = partial(self.objectives["evidence"], pairs=evidence(trace))
         rows = []
         for setting in self.settings:
@@ -190,7 +190,7 @@ class TuningResult:
                 "risk=None."
             )
 
-        # The present setting stays where no other may be chosen, or none is better.
+        # The current setting stays if no other is permitted or better.
         means = self.scores[part].mean(axis=0)
         columns = [place for place, name in enumerate(self.aims) if name in self.no_more]
         most = means[0, columns] + TIE

@@ -197,7 +197,7 @@ def _from_row(row: dict[str, Any]) -> PromptCache:
 CACHES: Mapping[str, PromptCache] = Table(
     lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
-#: The cache that stands in where a provider's is not known.
+#: The default for an unknown provider.
 IDEAL = IDEAL_CACHE
 
 

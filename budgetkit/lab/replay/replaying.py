@@ -167,7 +167,7 @@ def replay(
     if roles is None:
         roles = budget.roles or DEFAULT_ROLES
 
-    # 2. What every request asks for, counted once and kept with the trace; and what the budget grants of it.
+    # 2. The demand of every request, counted once and cached with the trace, and its grants.
     trace_demand = demand_of(trace, count, roles, framing, section, by)
     sizes = _sizes(trace_demand, budget)
 
@@ -177,7 +177,7 @@ def replay(
     measure = _measure(trace, policy, count, framing, start_on)
     retained = retain(slots, visits, policy, measure, start_on)
 
-    # 4. The size of each request, and what of it a prompt cache holds.
+    # 4. The size of each request, and its cached part.
     pruned = _Pruned(trace_demand=trace_demand, sizes=sizes, retained=retained)
     return _outcome(trace, pruned, policy, cache or CACHES[IDEAL], prices_of(prices))
 
@@ -279,7 +279,7 @@ def _counted(
         str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section
     }
 
-    # Pinned is what the history's section asks for beyond the messages that have entered and not been taken out.
+    # Pinned is the demand of the history section beyond the entered messages that were not removed.
     sizes = np.where(placed.prunable, placed.tokens, 0)
     entered, left = (
         np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
@@ -429,7 +429,7 @@ def _outcome(
     placed = trace_demand.placed
     section = trace_demand.section
 
-    # What is sent: the history as it was pruned, pinned messages, and what others get beside.
+    # The sent tokens: the pruned history, pinned messages, and the other sections.
     history = np.array(retained.tokens, "int64") + trace_demand.pinned
     over = np.array(retained.over, "int64")
     columns = allocate_columns(
@@ -449,18 +449,18 @@ def _outcome(
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
 
-    # What is the same as in the last request, and of that what the cache holds.
+    # The prefix shared with the last request, and its cached part.
     equal = equal_prefix(
         placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent
     )
-    # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
+    # The priming starts the answer, so it is not part of the prefix of the next request.
     kept_at_most = np.maximum(sent - placed.tally.priming, 0)
     head = np.minimum(placed.head(), kept_at_most)
     equal = np.minimum(equal, kept_at_most)
     cached, written = cache.split(
         kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks
     )
-    # Models of one provider differ in what reading from the cache costs.
+    # The price of cached tokens differs among models of one provider.
     if prices is not None and prices.cache_read and prices.input and prices.input.base:
         cache = replace(cache, read=prices.cache_read.base / prices.input.base)
     return Replay(

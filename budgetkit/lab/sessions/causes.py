@@ -18,9 +18,9 @@ from budgetkit.lab.replay.prefix import block_positions
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.trace import Trace, Usage
 
-#: A difference below it is no miss: what ends a prompt is often not written at once.
+#: A smaller difference is not a miss, since the end of a prompt is often not cached at once.
 LEAST_MISS = 1_024
-#: How long a provider keeps what it does not say, in seconds.
+#: Default cache lifetime of a provider, in seconds.
 UNTOLD_LIFE = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
@@ -45,7 +45,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
         compacted, new_model, new_turn, new_setting (of the thinking) and left (another branch continues here), all
         bool, and blocks (new positions for the cache's lookback).
     """
-    # A request whose answer is not among the messages stands where the one before stood.
+    # A request whose answer is not among the messages has the position of the previous one.
     is_placed = usage["message_index"] >= 0
     latest = np.maximum.accumulate(np.where(is_placed, np.arange(len(is_placed)), -1))
     places = np.where(latest >= 0, usage["message_index"][latest], -1)
@@ -138,7 +138,7 @@ def _lives(usage: Usage) -> Floats:
     written = usage["cache_write_tokens"] != 0
     lives = np.where(usage["cache_write_1h_tokens"] > 0, _HOUR, _FIVE_MINUTES)
     untold = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
-    # The place of the last write before each request, from 1; 0 stands for none.
+    # The position of the last write before each request, from 1; 0 means none.
     last = np.maximum.accumulate(np.where(written, np.arange(len(written)) + 1, 0))
     of_last: Floats = np.append(untold, lives)[np.append(0, last[:-1])]
     return of_last

@@ -51,7 +51,7 @@ USUAL = (
     "anthropic-context-editing",
     "langchain",
 )
-#: What is billed where nothing is pruned.
+#: The rule without any pruning.
 AS_IT_WAS = "nothing leaves"
 RECORDED = "as recorded"
 #: A replay of the record that is further off the bill, as a share, ranks nothing.
@@ -288,7 +288,7 @@ def by_price_and_window(
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     """Return the cost of all prompts and summaries, in tokens at the input price."""
-    # Where reading costs what input costs there is no cache, and nothing is written to one.
+    # If cached tokens cost as much as input, there is no cache to write to.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER
     known = setup.prices

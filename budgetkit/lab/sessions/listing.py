@@ -186,7 +186,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
             if row["system"] in ("any", sys.platform) and root.is_dir() and not root.is_symlink():
                 places.append((root, row["agent"], row["pattern"]))
     files = {file.path: file for place in places for file in _own_files(*place)}
-    # A sub-agent's file belongs to the session beside whose folder it stands.
+    # A sub-agent's file belongs to the session next to its folder.
     for session in [*files.values()]:
         beside = f"{escape(session.path.stem)}/subagents/**/*"
         agents = tuple(_own_files(session.path.parent, "", beside))
@@ -194,7 +194,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
             files[session.path] = replace(session, agents=agents)
             for agent in agents:
                 files.pop(agent.path, None)
-    # OpenCode leaves the files of sessions that it has moved to its database.
+    # OpenCode does not delete the files of sessions moved to its database.
     moved = {path.name for path in files if path.parent.name == _DATABASE}
     left = [file for path, file in files.items() if not (path.suffix and path.stem in moved)]
     roots = dict.fromkeys(root for root, _, _ in places)

@@ -52,7 +52,7 @@ UNLOGGED_ROW = "not in the log: instructions, tools"
 DIFFERENCE = "what the count missed"
 #: How the row of a tool's results begins; its name follows.
 RESULTS_ROW = "results of "
-#: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
+#: Name of an unrecorded summary call in :meth:`Session.compactions`.
 NOT_LOGGED = "not in the log"
 # A compaction without further facts.
 _COMPACTION: Data = {
@@ -106,7 +106,7 @@ class Session:
 
     def __post_init__(self) -> None:
         as_counter(self.count)("Hello world")  # what is no counter is refused at once
-        # A session's file is large, and read once: its sub-agents stand in it or beside it.
+        # A session's file is large, so it is read once; sub-agents are in it or next to it.
         if isinstance(self.trace, str | PathLike):
             trace, *beside = load_traces(self.trace)
         else:
@@ -283,7 +283,7 @@ class Session:
         """Return the cost of some kinds of tokens, with or without price steps."""
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
-        # A step goes by the whole prompt, also where a part of it was written for an hour.
+        # A price step depends on the whole prompt, even if part of it was written for an hour.
         sent = tokens["fresh"] + tokens["read"] + tokens["written"] if with_steps else none
         priced = dict.fromkeys(tokens, none)
         priced |= {kind: np.maximum(tokens[kind], at_least) for kind in kinds}

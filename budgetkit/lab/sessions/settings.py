@@ -54,9 +54,9 @@ THRESHOLDS = (
     600_000,
     1_000_000,
 )
-#: The newest tokens that might stay beside the summary.
+#: Numbers of newest tokens kept next to the summary.
 TAILS = (0, 5_000, 10_000, 20_000, 40_000)
-#: How long what was written to the prompt cache lives, in seconds.
+#: Lifetimes of prompt cache writes, in seconds.
 LIVES = {"5m": 300.0, "1h": 3_600.0}
 _AUTOMATIC = ("auto", None)  # compactions that were not made by hand
 _RULES = (

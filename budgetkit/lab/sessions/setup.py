@@ -39,13 +39,13 @@ from budgetkit.pruning.policies import Compact, System
 from budgetkit.requests import Framing
 from budgetkit.trace import Trace, in_line, usage_columns
 
-#: The text that stands for instructions and tools that the log does not hold.
+#: The text that represents unlogged instructions and tools.
 UNLOGGED = "(instructions and tools that the log does not hold)"
 #: A window where no rule ever acts.
 UNLIMITED = 1 << 40
-#: The extended window that providers sell beside a model's own, in tokens.
+#: The extended window offered by providers, in tokens.
 EXTENDED_WINDOW = 1_000_000
-#: What stands in where nobody knows a model's window, in tokens.
+#: The default for an unknown window, in tokens.
 USUAL_WINDOW = 200_000
 _CALL = 60  # tokens of the call that reads a lost message again
 
@@ -314,13 +314,13 @@ def replay_setup(
     if prices is None and name is not None:
         prices = known_prices(name, hour=is_long)
     if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
-        # A cache that is given says what its tokens cost, too.
+        # A given cache also has prices.
         prices = replace(
             prices,
             cache_read=prices.input.times(cache.read),
             cache_write=prices.input.times(cache.write),
         )
-    # A session may name a model that has ended, or that nobody knows.
+    # A session may name an ended or unknown model.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
     rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
@@ -360,7 +360,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     return replace(
         setup,
         trace=whole,
-        # What expired before a request, and what did not, is told by its read.
+        # The read of a request shows which cached prefix had expired.
         cache=replace(setup.cache, lifetime=None),
         places=places[1:],
         summary_tokens=own_summaries,

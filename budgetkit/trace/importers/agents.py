@@ -56,7 +56,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     compactions: list[Data] = []
     usage: list[Data] = []
     about: Data = {}
-    # the time of the newest copied record; None where none is copied
+    # the time of the newest copied record, or None
     copied_until: float | None = None
     copied = 0
     last_sums: Any = (None, None)  # of the last request, to know a record that only repeats them
@@ -110,7 +110,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         if added and placed(added[-1])[1].get("role") != "assistant":
             started = time
 
-        # What the request billed stands behind its answer.
+        # The usage of a request follows its answer.
         info = value_at(payload, "info")
         window = value_at(payload, "model_context_window|info.model_context_window")
         if type(window) is int:
@@ -212,7 +212,7 @@ def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
                 if isinstance(record.get("id"), str)
             }
         elif "$rewindTo" in line:
-            # the record that was taken back leaves, and all after it
+            # the reverted record is removed, and all after it
             names = [*by_id, line["$rewindTo"]]
             by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
         elif isinstance(line.get("id"), str) and "type" in line:
@@ -287,7 +287,7 @@ def cline_conversation(value: Raw) -> Data:
         kind = raw.get("say", raw.get("ask"))
         time = raw.get("ts")
         if kind == "api_req_started":
-            # Cline writes what was read from a cache beside the rest.
+            # Cline writes cached tokens separately.
             model = value_at(raw, "modelInfo.modelId")
             counted = billed(unpacked(text), len(shown), model, time=time, started=time)
             usage += [counted] if counted else []

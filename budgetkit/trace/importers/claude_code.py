@@ -67,7 +67,7 @@ def _parents(records: Sequence[Raw]) -> list[int]:
         names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
         candidates = (places[name] for name in names if isinstance(name, str) and name in places)
         parent = next(candidates, place - 1)
-        # What follows a compaction may name the end of the kept part; it follows the summary.
+        # A record after a compaction may name the end of the kept part; it follows the summary.
         summary = summaries.get(parent, place)
         parents.append(parent if summary >= place else summary)
         kept = value_at(record, "compactMetadata.preservedSegment")
@@ -128,7 +128,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
 
     lines.clear()  # from here on each record is let go once its message is made
 
-    # The session's name stands in its own record (pi), else in every event (Claude Code).
+    # The session's name is in a separate record (pi), or in every event (Claude Code).
     first = next(((line, record) for line, record in main if _is_event(record)), None)
     events = [record for agent_lines in agents.values() for _, record in agent_lines]
     if first:
@@ -227,7 +227,7 @@ def _conversation(
             level = record.get("thinkingLevel")
 
         copied += entry.usage is not None and _is_copied(record)
-        # A branch that was left is in no later request; what it cost stays in the list.
+        # An abandoned branch is in no later request, but its cost is kept.
         if not entry.counts:
             left_messages += entry.message is not None
             counted = _usage(entry, None, side_chain)
@@ -297,7 +297,7 @@ def _answer_id(record: Raw) -> Hashable | None:
     """
     if value_at(record, "message.role") != "assistant":
         return None
-    # Some proxies leave out the message's.
+    # Some proxies omit the id of the message.
     ids = _name(value_at(record, "message.id")), _name(record.get("requestId"))
     return ids if any(ids) else None
 

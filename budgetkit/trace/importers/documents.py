@@ -43,12 +43,12 @@ from budgetkit.trace.importers.frameworks import answered, model_of
 
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
-#: Formats whose records need a reader of their own, by the name of their row.
+#: Formats with separate record readers, by the name of their row.
 _READERS: Mapping[str, Callable[[Raw], Data]] = {
     "cline-ui": agents.cline_conversation,
     "opencode": agents.opencode_conversation,
 }
-#: Formats whose documents are first brought into the form that the rest of their row describes.
+#: Formats whose documents are first converted to the form described by their row.
 _DOCUMENTS: Mapping[str, Callable[[Raw], list[Data]]] = {
     "copilot-chat": copilot.copilot_chats,
     "copilot-cli": copilot.copilot_sessions,
@@ -206,7 +206,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
         if type(at := usage_row.get("message_index")) is int
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
-    # Fields that become messages, tools or usage need no copy beside them.
+    # Fields that become messages, tools or usage are not copied.
     read = {path for _, path in row.said if isinstance(value.get(path), str)}
     for paths in (row.messages, row.system, row.tools):
         options = (path for path in paths.split("|") if _at(value, path) is not None)
@@ -242,7 +242,7 @@ def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
     """Pair calls with results, order them, and add the warnings."""
-    # Results that stand before their call move behind it, and usage with its message.
+    # Results before their call are moved after it, and usage with its message.
     order = call_order([placed(message)[1] for message in conversation["messages"]])
     places = {before: after for after, before in enumerate(order)}
     for row in usage:

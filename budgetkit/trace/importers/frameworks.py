@@ -86,7 +86,7 @@ def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
         elif kind == "text":
             texts.append({"type": "text", "text": as_text(part.get("content"))})
         else:
-            # A file, an image: what nobody can count is named.
+            # A file or an image: uncountable content is listed.
             texts.append({**part, "type": str(kind)})
     message = answer(
         one_text(texts),
@@ -156,7 +156,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         counted = [*answer]
         if isinstance(usage, Mapping) and answer and isinstance(answer[0], Mapping):
             counted[0] = {**answer[0], "usage": usage}
-        # A run goes on where a request begins with all that it has sent.
+        # A request that starts with everything sent by a run continues it.
         of_trace = (run for run in reversed(runs) if run.trace == trace)
         run = next((run for run in of_trace if question[: len(run.sent)] == run.sent), None)
         if run is None:
