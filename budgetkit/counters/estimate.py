@@ -6,10 +6,10 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
-    long    of each window: these and the two before; where one is not ASCII, the window's units themselves
-    raw     of each pair: the units themselves, where one is not ASCII
-    pair    of each pair, where own is not held: the classes of its units
-    shape   of each window, where own is not held: the kinds of its units and of the four before: small, capital, digit
+    long    of each window: these and the two before; if one is not ASCII, the window's units themselves
+    raw     of each pair: the units themselves, if one is not ASCII
+    pair    of each pair without an own entry: the classes of its units
+    shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
 
 Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
 three are hashed, and a hashed table can tell whether it has a key. No window looks ahead. In a long run of one

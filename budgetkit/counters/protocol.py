@@ -75,12 +75,13 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
-    """Return the deviation of 9 of 10 texts below and above a counter's number.
+    """Return the range of a counter's error for 9 of 10 texts.
 
     Returns
     -------
     tuple of float or None
-        Deviations as shares of the number; ``(0.0, 0.0)`` for an exact or reconstructed count, None if never measured.
+        Lower and upper deviation, as shares of the number; ``(0.0, 0.0)`` for an exact or reconstructed count, None if
+        never measured.
 
     Examples
     --------
