@@ -203,7 +203,7 @@ class Model:
 
     @property
     def is_routed(self) -> bool:
-        """True if a router lists the model under its maker's name but bills it by its own rules.
+        """True if a router lists the model but bills it by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)

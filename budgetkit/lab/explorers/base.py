@@ -290,7 +290,7 @@ class Explorer(Generic[S, F]):
             self._update_folds()
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message of the page: a command, a piece of a file, a key, a fold."""
+        """Handle a message of the page."""
         values = dict(content)
         kind = str(values.pop("kind", ""))
         gesture = str(values.pop("gesture", ""))

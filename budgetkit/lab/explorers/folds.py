@@ -65,7 +65,7 @@ def chart(
 
 
 def figure(title: str, note: str, spec: Data, table: Data | None, click: str | None = None) -> Data:
-    """Return a figure as plain data for the page; `click` names the command that a click sends."""
+    """Return a figure as plain data; `click` is the command sent by a click."""
     return {"title": title, "note": note, "spec": spec, "table": table, "click": click}
 
 
@@ -235,5 +235,5 @@ def figure_part(name: str, *parts: Any) -> Data:
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:
-    """Return a button; `more` may have a tip, and a bar to show under the pointer."""
+    """Return a button; `more` may have a tip, and a bar to show on hover."""
     return {"is": "button", "text": label, "tells": tells, **more}

@@ -56,7 +56,7 @@ class BilledFold(Content):
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger with its smaller messages joined in one row; the total stays the same."""
+    """Return a ledger with its smaller messages joined in one row."""
     is_message = table["kind"] == "message"
     small = table[is_message].sort_values("tokens", kind="stable").index[:-MOST_BARS]
     if len(small) < 2:
@@ -120,7 +120,7 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as the reader's pieces, cut if it is too long for a page."""
+    """Return a text as pieces for the reader, shortened if too long."""
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})

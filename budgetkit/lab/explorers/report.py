@@ -91,7 +91,7 @@ def saved_settings() -> str:
 
 
 def report_html(state: Data, title: str, kept: str | None = None) -> str:
-    """Return a view as static HTML: key figures, bar, sentence, source; `kept` are the settings to resume.
+    """Return a view as static HTML; `kept` are the settings to resume.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def page(
     text: str,
     lead: Lead | None = None,
 ) -> str:
-    """Return a report: key figures, a slider over its requests, figures with their tables, and the set-up."""
+    """Return a report with key figures, a request slider, figures, tables and set-up."""
     if lead is not None:
         title = lead.title
     around = _around(title, state, charts, text, lead=lead)

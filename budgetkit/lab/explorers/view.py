@@ -179,7 +179,7 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Send the page the progress of a long task: a sentence, and a share from 0 to 1."""
+        """Send the progress of a long task: a sentence, and a share from 0 to 1."""
         self.send(
             {
                 "kind": "status",
@@ -197,7 +197,7 @@ class View(anywidget.AnyWidget):
 
 
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
-    """Return the view of one kind of explorer; each figure is a trait, so that only changed ones are sent."""
+    """Return the view of an explorer, with a trait for each figure."""
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
     more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
     return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))
@@ -233,7 +233,7 @@ class Uploads:
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: Data, data: bytes) -> None:
-        """Keep one piece of a file that the page sends; with its last piece the file is read."""
+        """Store a piece of an uploaded file; read the file after its last piece."""
         try:
             serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
             size, offset = (int(content[field]) for field in ("size", "offset"))

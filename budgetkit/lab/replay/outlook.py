@@ -72,7 +72,7 @@ def outlook(
     seed: int = 0,
     others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
-    """Forecast the turns of the first cut, the full window and the end of the money.
+    """Forecast the first cut, the full window and the end of the money.
 
     For an event that has already happened, all three turns are the actual one.
 

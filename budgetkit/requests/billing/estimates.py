@@ -196,7 +196,7 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def _blocks(message: Message) -> list[Raw]:
-    """List the blocks of a message and of the tool results in it, as its provider writes them."""
+    """List the blocks of a message and of its tool results."""
     origin = origin_of(message.raw)
     native = message.raw.get("native", message.raw)
     records = [native] if origin is None else origin["records"]

@@ -55,7 +55,7 @@ _SIDES = "← too few: overflows · too many: wastes →"
 def _table(
     errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST
 ) -> pd.DataFrame:
-    """Choose the documents to draw: the worst of each class, the one being read, and others."""
+    """Choose the documents to draw, including the worst and the current one."""
     by_class = errors["error"].abs().groupby(errors["class"])
     table = errors.assign(
         class_error=by_class.transform("mean"),

@@ -222,7 +222,7 @@ def core(results: AccuracyResults) -> list[str]:
 
 
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
-    """Return error and speed of every counter of the core, and of the chosen and the exact one."""
+    """Return error and speed of the core's, the chosen and the reference counters."""
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)

@@ -101,7 +101,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Show a document by its place in the corpus; None means the one with the largest error."""
+    """Choose a document by position; None means the one with the largest error."""
     if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
         last = len(stage.results.all_errors) - 1
         raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")

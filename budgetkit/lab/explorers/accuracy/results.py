@@ -95,7 +95,7 @@ def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the documents' own labels for a kind, given under any usual name; () without labels.
+    """Return the documents' labels for a kind in any spelling, or ().
 
     Examples
     --------

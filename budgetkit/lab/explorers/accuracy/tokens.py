@@ -85,7 +85,7 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
 
 
 def beginning_of(text: str) -> str:
-    """Return the part of a text to show, up to a line's end if one is near.
+    """Return the part of a text to show, up to a nearby line end.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Limit a line to two sizes; an upper one as large as the window is no limit."""
+    """Limit a line to a range; an upper limit of the whole window is none."""
     budget = stage.results.plan.budget
     amount = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
     if isinstance(amount, Share):

@@ -351,7 +351,7 @@ def typed_model(name: str) -> Model:
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return the demands without a trace: the preset's typical sizes, with those that were typed in."""
+    """Return the demands without a trace: typical and typed sizes."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}
     return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}

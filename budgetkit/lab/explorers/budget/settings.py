@@ -157,11 +157,11 @@ class BudgetSettings:
         return budget_settings
 
     def showing(self, name: str | None, path: str = "") -> BudgetSettings:
-        """Return the settings that show another file, from its first conversation; None for sizes typed in."""
+        """Return the settings for another file, or for typed sizes."""
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings that show another conversation of the file, from 0, at its last turn."""
+        """Return the settings for another conversation of the file, by position from 0."""
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:

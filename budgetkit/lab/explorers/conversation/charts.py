@@ -40,7 +40,7 @@ TABS = {
 
 
 def scene(stage: ConversationStage) -> Data:
-    """Return the state of the view, with the key figures of the policy that is shown."""
+    """Return the state of the view, with the shown policy's key figures."""
     results = stage.results
     kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
     return {

@@ -115,7 +115,7 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """Number of requests whose history exceeds its limit because of its floor, and the largest excess."""
+        """Number of requests with the history above its limit, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property

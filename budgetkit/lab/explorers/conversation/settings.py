@@ -69,13 +69,13 @@ class ConversationSettings:
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
 
     def showing(self, name: str | None, path: str = "") -> ConversationSettings:
-        """Return the settings that show another file, from its first conversation, at its last request."""
+        """Return the settings for another file, showing its first conversation."""
         return replace(
             self, budget_settings=self._without_chosen_window.showing(name, path), request=None
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings that show another conversation of the file, from 0, at its last request."""
+        """Return the settings for another conversation of the file, by position from 0."""
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),
@@ -109,7 +109,7 @@ OWN = "given in code"
 
 
 def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the name of the cache rules, the cache, and a note if the provider's is unknown."""
+    """Return the cache's name, the cache, and a note if it is unknown."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:

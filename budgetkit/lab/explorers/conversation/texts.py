@@ -70,7 +70,7 @@ def _imports(program: str, policy: Policy) -> list[str]:
 
 
 def _is_written(policy: Policy) -> bool:
-    """Return True if a policy can be rebuilt from its repr; a callable or a foreign class cannot."""
+    """Return True if a policy can be rebuilt from its repr."""
     if not type(policy).__module__.startswith("budgetkit."):
         return False
     try:
