@@ -64,10 +64,10 @@ from budgetkit.requests.reading.records import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES, Roles, json_value, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
-#: What is said where a request would wait for itself.
+#: The error for a request that would wait for itself.
 UNDER_WAY = (
-    "a request of this conversation was asked for by the writer of its summary, or in the thread that waits for it; "
-    "it would wait for itself; await arequest() in a task of its own, and write the summary without a request"
+    "Cannot make a request while another one of this conversation waits for its summary. "
+    "Write the summary without a request, or await arequest() in a separate task."
 )
 #: Conversations whose summary this task, or a thread that it waits for, writes.
 _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())

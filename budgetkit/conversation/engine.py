@@ -343,8 +343,8 @@ class Engine:
                 continue
             if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
                 yield (
-                    f"a tool result of {entry.tokens:,} tokens shows a picture or a file, which cannot be cut to "
-                    "the policy's size; send a smaller one"
+                    f"A tool result of {entry.tokens:,} tokens contains an image or a file, which cannot be cut to the "
+                    "policy's size. Send a smaller one."
                 )
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:

@@ -146,7 +146,7 @@ class TextSizes:
 def uncounted_notices(names: Iterable[str]) -> list[str]:
     """Return warnings about parts that only the provider can count."""
     return [
-        f"only the provider can say what {name} costs; leave room for it"
+        f"Only the provider can count {name}. Leave tokens free for it."
         for name in dict.fromkeys(names)
     ]
 
@@ -208,24 +208,24 @@ class SentRequest:
         ]
         images = [image for message in messages for image in message.images]
         if any(sized(image) is None for image in images):
-            names.append("the true size of a picture")
+            names.append("the actual size of an image")
         warnings = empty_notices(messages)
         warnings += uncounted_notices(names)
         if form == "chat" and any(
             message.role in RESULT_ROLES and message.images for message in messages
         ):
             warnings.append(
-                "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a "
-                'user\'s message, or in another form, such as form="responses"'
+                "OpenAI's chat format accepts images only from users, not in a tool result. Send it in a user message, "
+                'or choose another format, such as form="responses".'
             )
         if form == "converse" and any(
             "image_url" in part for message in self.written.messages for part in message["content"]
         ):
-            warnings.append("Converse takes no picture by its address; send its bytes")
+            warnings.append("Converse accepts no image URL. Send the bytes of the image.")
         first = self.written.messages[0].get("role") if self.written.messages else "user"
         if form in USER_FIRST and first != "user":
             warnings.append(
-                f"the request begins with a message of {first}'s, which the providers of its form may refuse; "
-                'start_on="user" leaves it out'
+                f"The request starts with a message of the role {first!r}, which providers of this format may reject. "
+                'Set start_on="user" to omit it.'
             )
         return tuple(warnings)

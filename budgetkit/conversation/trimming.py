@@ -40,9 +40,9 @@ from budgetkit.trace import json_value, unpaired
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
 _BLOCK = 32  # units that are counted at once; then twice as many
 _LOSSES = {
-    "dropped": "does not fit and is left out; allow more, or shorten it",
-    "shortened": "does not fit and is cut inside; allow more, or shorten it",
-    "unanswered": "is left out, since a call has no result or a result no call; add what is missing",
+    "dropped": "does not fit and is omitted. Raise the limit, or shorten the message.",
+    "shortened": "does not fit and is shortened. Raise the limit, or shorten the message.",
+    "unanswered": "is omitted, because a call has no result or a result has no call. Add the missing message.",
 }
 
 
@@ -313,7 +313,7 @@ class Trimmed(list[Data]):
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
-            notes.append(f"the newest message, of the role {role}, {_LOSSES[left[0].why]}")
+            notes.append(f"The newest message, of the role {role}, {_LOSSES[left[0].why]}")
         return (*dict.fromkeys(notes),)
 
 

@@ -119,7 +119,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
         row = items.index(of) if isinstance(of, Item) and of in items else of
         if not isinstance(row, int | np.integer) or not -len(items) <= row < len(items):
             raise LookupError(
-                f"Unknown item {brief(of)}. Pass the item, or its place from 0 to {len(items) - 1:,}."
+                f"Unknown item {brief(of)}. Pass the item, or its position from 0 to {len(items) - 1:,}."
             )
         row = range(len(items))[row]
         decided = decisions[row]

@@ -217,8 +217,8 @@ def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Itera
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
-            f"the floor of {section} ({floor:,} tokens) gives way: {max(0, left):,} tokens are left for it; lower the "
-            "floor, shorten the other sections, or take a larger window"
+            f"The floor of {section} ({floor:,} tokens) is not met: {max(0, left):,} tokens are left for it. Lower the "
+            "floor, shorten the other sections, or choose a larger window."
         )
 
 

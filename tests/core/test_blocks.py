@@ -154,9 +154,9 @@ def test_a_block_that_nobody_can_count_is_named_everywhere(form: Any) -> None:
             talk.add(messages)
             trimmed = bk.trim(messages, 20_000, model=MODELS[form], form=form)
             for warnings in (talk.request().warnings, trimmed.warnings):
-                assert any("only the provider can say" in text for text in warnings), block
+                assert any("Only the provider can count" in text for text in warnings), block
         built = bk.build("rag", model=MODELS[form], user=spoken(form, block)[0], form=form)
-        assert any("only the provider can say" in text for text in built.warnings), block
+        assert any("Only the provider can count" in text for text in built.warnings), block
 
 
 def test_a_document_in_a_result_is_cut_inside_with_it() -> None:
@@ -230,4 +230,4 @@ def test_a_picture_by_its_address_is_named_where_the_form_has_none() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     message = {"role": "user", "content": [{"type": "text", "text": "Look."}, picture]}
     built = bk.build("rag", model="claude-sonnet-4-5", user=[message], form="converse")
-    assert "Converse takes no picture by its address; send its bytes" in built.warnings
+    assert "Converse accepts no image URL. Send the bytes of the image." in built.warnings

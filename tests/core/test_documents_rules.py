@@ -295,7 +295,7 @@ def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> No
     plain: dict[str, Any] = {"counter": len, "framing": bk.requests.Framing()}
     talk = bk.Conversation(budget, **plain)
     talk.add(*messages)
-    sentence = r"the floor of history \(4,000 tokens\) gives way: 996 tokens are left for it"
+    sentence = r"The floor of history \(4,000 tokens\) is not met: 996 tokens are left for it"
     for warnings in (
         talk.request().warnings,
         bk.trim(messages, budget, **plain).warnings,

@@ -522,7 +522,7 @@ def test_thinking_that_nobody_can_count_is_named(form: str) -> None:
     talk = conversation(100_000)
     talk.add(said)
     built = bk.build(bk.presets.working_memory(100_000, output=500), len, question=said)
-    assert any("only the provider can say what" in warning for warning in talk.request().warnings)
+    assert any("Only the provider can count" in warning for warning in talk.request().warnings)
     assert talk.request().warnings == built.warnings
 
 
@@ -645,7 +645,7 @@ def test_thinking_is_counted_or_named_in_every_form(form: str, results: tuple[st
         said[1]["reasoning_content"] = "Hm."
     talk = bk.Conversation(bk.presets.chat(100_000), counter=len, overrun="tell")
     talk.add(said)
-    warned = any("only the provider can say what" in warning for warning in talk.request().warnings)
+    warned = any("Only the provider can count" in warning for warning in talk.request().warnings)
     free = form in ("chat", "responses") and not results  # OpenAI bills nothing for it
     assert warned or free
 
@@ -710,7 +710,7 @@ def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("tokens", "why", "became"), [(20, "dropped", "left out"), (900, "shortened", "cut inside")]
+    ("tokens", "why", "became"), [(20, "dropped", "omitted"), (900, "shortened", "shortened")]
 )
 def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
     form: str, tokens: int, why: str, became: str
@@ -720,11 +720,11 @@ def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
     trimmed = bk.trim(said, tokens, len, framing=Framing())
     assert [left.why for left in trimmed.left][-1] == why
     assert trimmed.left[-1].message == said[-1]
-    (warning,) = [text for text in trimmed.warnings if "only the provider" not in text]
+    (warning,) = [text for text in trimmed.warnings if "Only the provider" not in text]
     assert f"does not fit and is {became}" in warning
 
     whole = bk.trim(said, 100_000, len)
-    signed = ("only the provider can say what reasoning before a call costs; leave room for it",)
+    signed = ("Only the provider can count reasoning before a call. Leave tokens free for it.",)
     assert (whole, whole.left) == (said, ())
     assert whole.warnings == (signed if form == "gemini" else ())
 

@@ -567,8 +567,8 @@ def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int
     )
     assert {left.why for left in made.left} == {"unanswered"}
     assert made.warnings == (
-        "the newest message, of the role tool, is left out, since a call has no result or a result no call; "
-        "add what is missing",
+        "The newest message, of the role tool, is omitted, because a call has no result or a result has no call. "
+        "Add the missing message.",
     )
 
 

@@ -95,8 +95,8 @@ class KeptCounts:
                 self.opened = _opened(self.path, self.salt)
         except (OSError, sqlite3.Error) as lasting:
             self.notes.append(
-                f"counts cannot be kept in {self.path} ({lasting}); they are right, and will be asked for again; "
-                "make room, make the file writable, or give another cache="
+                f"Cannot cache counts in {self.path} ({lasting}), so they will be requested again. "
+                "Free disk space, make the file writable, or pass another cache=."
             )
             self.opened = _with_tables(
                 sqlite3.connect(":memory:", check_same_thread=False), self.salt
@@ -157,6 +157,6 @@ def _moved_aside(path: Path, error: Exception) -> list[str]:
             pass
         os.replace(path, path.with_name(f"{path.name}.broken"))
     return [
-        f"the counts kept in {path} cannot be read ({error}); the file is now {path.name}.broken, "
-        "and a new one is begun; every text is asked for once more"
+        f"Cannot read the counts in {path} ({error}). The file was renamed to {path.name}.broken and replaced; "
+        "every text will be requested once more."
     ]

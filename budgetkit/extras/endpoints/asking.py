@@ -91,12 +91,14 @@ def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
         return _count_in(answer, endpoint, key)
     message = key.hidden_in(_message(answer))
     if answer.status in (401, 403):
-        return f"it refused the key ({message}); look whether {key.variable} holds a valid one"
+        return f"the key was rejected ({message}). Set {key.variable} to a valid key."
     if answer.status == 429:
-        return f"its rate limit is reached ({message}); wait {_seconds(answer.wait)} and try again"
+        return f"the rate limit is reached ({message}). Wait {_seconds(answer.wait)} and try again."
     if answer.status == 404:
-        return f"it knows no such model ({message}); write the name as {urlsplit(endpoint.url).hostname} does"
-    return f"it answered {answer.status} ({message}); correct the request, or try again later"
+        return (
+            f"unknown model ({message}). Use the name listed by {urlsplit(endpoint.url).hostname}."
+        )
+    return f"the status is {answer.status} ({message}). Correct the request, or try again later."
 
 
 def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
@@ -109,9 +111,9 @@ def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
         return count
     if count is not None:
         answer_text = f"{brief(endpoint.answer)} is {key.hidden_in(json.dumps(count))}"
-        return f"its {answer_text}; counts are whole numbers from 0 to {MOST_TOKENS:,}; count without it"
+        return f"{answer_text}, not a whole number from 0 to {MOST_TOKENS:,}. Use another counter."
     answer_text = key.hidden_in(answer.body[:_SHOWN].decode("utf-8", "replace"))
-    return f"the answer holds no {brief(endpoint.answer)} ({brief(answer_text)}); is the address right?"
+    return f"the answer lacks {brief(endpoint.answer)} ({brief(answer_text)}). Check the address."
 
 
 def _seconds(wait: str) -> str:
@@ -200,7 +202,7 @@ class ProviderCounter:
         tokens = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
         if min(tokens.values()) < 0:
             raise self._error(
-                f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it"
+                f"a text has fewer tokens than {brief(_ALONE)} ({alone}). Use another counter."
             )
         return [tokens[text] if text else 0 for text in texts]
 

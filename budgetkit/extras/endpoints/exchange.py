@@ -150,11 +150,11 @@ class Asking:
                 return await self._exchange(client, body)
         except (TimeoutError, httpx.TimeoutException):
             return (
-                f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
+                f"no answer within {self.timeout:g} seconds. Try again, or pass a longer timeout=."
             )
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
             problem = self.key.hidden_in(str(error) or type(error).__name__)
-            return f"it cannot be reached ({problem}); look at the network, or count without it"
+            return f"the connection failed ({problem}). Check the network, or use another counter."
 
     async def _exchange(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
         content = _as_json(body)
@@ -165,7 +165,7 @@ class Asking:
             async for chunk in response.aiter_raw():
                 read += chunk
                 if len(read) > MOST_BYTES:
-                    return f"its answer is longer than {MOST_BYTES >> 10} KiB, and no count is; is the address right?"
+                    return f"the answer is longer than {MOST_BYTES >> 10} KiB. Check the address."
             wait = response.headers.get("retry-after", "")
             return Answer(response.status_code, response.reason_phrase, wait, read)
 

@@ -99,8 +99,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for it, cached ones included.
     projects : sequence, shape (readings,), optional
-        The source of each reading. If given, projects are left out in turn for the interval, which says more about a
-        new project; if omitted, single readings are left out.
+        The source of each reading. If given, the interval is cross-validated over projects, so it holds for a new
+        project; otherwise over single readings.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Raises
     ------
     ValueError
-        If there are fewer than three readings, all of one size, or not as many of each.
+        If there are fewer than three readings, all have one size, or the lengths differ.
 
     Examples
     --------

@@ -131,13 +131,13 @@ def shelf_of(stage: AnyStage) -> Shelf[Any]:
 
 
 def choose(stage: AnyStage, name: str | None) -> Any:
-    """Show the named entry from its beginning; None for typed sizes."""
+    """Show the start of an entry by name; None for typed sizes."""
     shelf_of(stage).undecided = None
     return stage.settings.showing(name)
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read a path and show it; an empty one changes nothing."""
+    """Read a path and show its content; an empty path changes nothing."""
     if not path.strip():
         return stage.settings
     try:
@@ -148,7 +148,7 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
 
 
 def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
-    """Read a file that was dropped, pasted or chosen in the page, and show it."""
+    """Read an uploaded or pasted file, and show its content."""
     try:
         shelf_name = shelf_of(stage).read(name, content)
     except UnknownColumnsError:
@@ -169,7 +169,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
 
 
 def choose_conversation(stage: AnyStage, number: int) -> Any:
-    """Show another conversation of the file, from 0, at its end."""
+    """Show the end of another conversation of the file, by position from 0."""
     if number == stage.settings.budget_settings.conversation:
         return stage.settings
     return stage.settings.showing_conversation(int(number))
