@@ -109,3 +109,24 @@ def test_a_price_is_a_number_from_0_on(price: Any) -> None:
         bk.cost.prices("gpt-4o", input=price)
     with pytest.raises(ValueError, match="^Invalid price"):
         bk.cost.Price(1.0, ((200_000, price),))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["[" * 50_000, "ft" * 25_000, "a" * 50_000, ":1" * 25_000],
+    ids=["brackets", "tuned", "letters", "sizes"],
+)
+def test_the_name_of_a_model_may_be_long(name: str) -> None:
+    """On 0.3.0 the prices of the first took 40 seconds, and to redact the second as long."""
+    trace = bk.Trace("toy", [{"role": "user", "content": "Hello"}], meta={"model": name})
+    begin = time.perf_counter()
+    assert bk.cost.prices(name).input is None
+    assert bk.redaction.redact(trace, bk.counter("chars/4")).model is None
+    assert time.perf_counter() - begin < 5 * SECONDS
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000], ids=["lists", "objects"])
+def test_a_deep_text_is_no_conversation(text: str) -> None:
+    """On 0.3.0 it ended in a RecursionError."""
+    with pytest.raises(ValueError, match="^Not a saved conversation: RecursionError"):
+        bk.Conversation.from_json(text)
