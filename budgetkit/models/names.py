@@ -154,7 +154,7 @@ def without_suffixes(name: str) -> Iterator[str]:
     ['gemini-2.5-flash-preview-09-2025', 'gemini-2.5-flash-preview', 'gemini-2.5-flash']
     """
     yield name
-    while (shorter := _SUFFIX.sub("", name)) not in (name, ""):
+    while len(name) <= LONGEST_NAME and (shorter := _SUFFIX.sub("", name)) not in (name, ""):
         name = shorter
         yield name
 

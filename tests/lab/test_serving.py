@@ -137,7 +137,7 @@ def test_settings_beside_a_conversation_are_not_taken(served: Served) -> None:
 
 
 def test_the_address_names_no_template(served: Served) -> None:
-    """On 0.3.0 a link to the app could name any folder, and the template in it was run by the server."""
+    """On 0.3.0 a link to the app could name any folder for a template, which ended in an error of the server."""
     folder = served.home / "evil"
     folder.mkdir()
     code = "{{ cycler.__init__.__globals__.os.mkdir('ran') }}"
