@@ -9,10 +9,18 @@ from budgetkit.budget.allocation import Allocation, Line, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.budget import Budget
 from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, many, one_line, printable, quoted, warn_caller
+from budgetkit.budget.quoting import (
+    brief,
+    many,
+    one_line,
+    printable,
+    quoted,
+    terminal_line,
+    warn_caller,
+)
 from budgetkit.budget.validation import unknown_section
 
 __all__ = ["Allocation", "Amount", "Budget", "Line", "Reserve", "Share"]
 # What the packages above use.
 __all__ += ["block", "brief", "check_choice", "check_tokens", "many", "one_line", "printable"]
-__all__ += ["quoted", "unknown_section", "warn_caller"]
+__all__ += ["quoted", "terminal_line", "unknown_section", "warn_caller"]

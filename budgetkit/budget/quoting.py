@@ -83,6 +83,17 @@ def printable(text: str) -> str:
     )
 
 
+def terminal_line(text: str) -> str:
+    r"""Return a text that stays on its own line of a terminal.
+
+    Examples
+    --------
+    >>> terminal_line("a name\nError: forged")
+    'a name Error: forged'
+    """
+    return printable(text.replace("\n", " "))
+
+
 def quoted(names: Iterable[object]) -> str:
     """Return names in quotes for a sentence.
 

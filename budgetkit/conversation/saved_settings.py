@@ -114,7 +114,14 @@ def refusing() -> Iterator[None]:
     """Explain any error inside as an invalid saved conversation."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__} "
         reason = one_line(f"{kind}{error}")
         raise ValueError(

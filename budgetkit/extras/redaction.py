@@ -295,7 +295,7 @@ def _model(name: Any) -> str | None:
     """
     if not isinstance(name, str):
         return None
-    base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S).rpartition("/")[2]
+    base = re.sub(r"\A.*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S).rpartition("/")[2]
     listed = [facts.name for facts in models() if base.startswith(facts.name)]
     return max(listed, key=len, default=None)
 

@@ -33,7 +33,7 @@ _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedroc
 _CERTAIN_COPY = re.compile(r"(?:-v\d+:\d+(?::\d+k)?|(-[a-z]+)-v[12])$")
 # After a name, what never says which model it is: a day, a release, how it is routed, how hard it thinks, its format.
 _SUFFIX = re.compile(
-    r"(?:\[[^\]]*\]|(?:(?<=opus-\d)|(?<=opus-\d[.-]\d))-fast|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
+    r"(?:\[[^\[\]]*\]|(?:(?<=opus-\d)|(?<=opus-\d[.-]\d))-fast|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
     r"20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|[01]\d-?[0-3]\d|00\d|latest|preview|exp|experimental|default|stable|"
     r"beta|thinking|cloud|maas|versatile|tput|none|minimal|low|medium|high|xhigh|"
     r"fp8|fp4|nvfp4|bf16|int4|int8|awq|gptq|gguf))$"
@@ -154,7 +154,7 @@ def without_suffixes(name: str) -> Iterator[str]:
     ['gemini-2.5-flash-preview-09-2025', 'gemini-2.5-flash-preview', 'gemini-2.5-flash']
     """
     yield name
-    while (shorter := _SUFFIX.sub("", name)) not in (name, ""):
+    while len(name) <= LONGEST_NAME and (shorter := _SUFFIX.sub("", name)) not in (name, ""):
         name = shorter
         yield name
 

@@ -43,6 +43,7 @@ class Served:
 
     port: int
     token: str
+    home: Path
 
     def status(self, path: str, method: str = "GET", host: str = "", **headers: str) -> int:
         return self.answer(path, method, host, **headers)[0]
@@ -95,7 +96,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with (home / "log").open("w") as log:
         process = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log)
     try:
-        yield Served(port, printed_token(process, home / "log"))
+        yield Served(port, printed_token(process, home / "log"), home)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE)
@@ -133,6 +134,17 @@ def test_the_page_with_the_token_goes_with_the_server(tmp_path: Path) -> None:
 def test_settings_beside_a_conversation_are_not_taken(served: Served) -> None:
     """On 0.3.0 a voila.json, or a voila.py that was run, in the folder where the app was started was taken."""
     assert served.status("/voila/files/budgetkit.ipynb", Cookie=served.cookie()) == 403
+
+
+def test_the_address_names_no_template(served: Served) -> None:
+    """On 0.3.0 a link to the app could name any folder for a template, which ended in an error of the server."""
+    folder = served.home / "evil"
+    folder.mkdir()
+    code = "{{ cycler.__init__.__globals__.os.mkdir('ran') }}"
+    (folder / "index.html.j2").write_text(code)
+    status = served.status(f"/?template={folder}", Cookie=served.cookie())
+    assert not (served.home / "ran").exists()
+    assert status == 200
 
 
 def test_without_the_token_nothing_is_served(served: Served) -> None:

@@ -144,7 +144,7 @@ def _show(checked: CheckResult, changes: dict[str, int], since: str, form: str) 
             checked.sections.items(),
         )
     show_lines([f"Finding, {finding}" for finding in checked.findings] + grown(changes, since))
-    show_lines(checked.explanations)
+    show_lines("\n".join(checked.explanations).split("\n"))
     show_lines([checked.headline])
 
 

@@ -17,7 +17,7 @@ from warnings import catch_warnings
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_caller
+from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, warn_caller
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
@@ -295,7 +295,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             count = counter(counting)
         if basis_for(count, opened) != "exact":
             sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
-            click.echo(printable(" ".join(sentences)), err=True)
+            click.echo(terminal_line(" ".join(sentences)), err=True)
         if trace is not None:
             # the model's framing, whatever counter is named: as the explorers count the same conversation
             rest["framing"] = framing_for(opened)
@@ -347,4 +347,4 @@ def read_line(trace: Trace) -> str:
     """
     facts = intake([trace])
     sentences = [sentence for sentence in facts.sentences if sentence not in facts.notes]
-    return printable(f"Read: {'; '.join(sentences)}")
+    return terminal_line(f"Read: {'; '.join(sentences)}")

@@ -96,9 +96,8 @@ def report_command(
     size = Path(output).expanduser().stat().st_size
     if as_json:
         return show_json({"report": output, "bytes": size})
-    click.echo(
-        f"{output}: {size / 1_000:,.0f} kB, in a window of {explorer.budget.window:,} tokens; change it with --window"
-    )
+    window_text = f"in a window of {explorer.budget.window:,} tokens; change it with --window"
+    show_lines([f"{output}: {size / 1_000:,.0f} kB, {window_text}"])
 
 
 @click.command("explore")

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget import brief, printable
+from budgetkit.budget import brief, terminal_line
 from budgetkit.budget.errors import unknown_name
 
 #: The commands, each with its module and its line of help; the list of commands imports none of them.
@@ -91,7 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     notes: set[str] = set()
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = f"Note: {printable(str(message))}"
+        text = f"Note: {terminal_line(str(message))}"
         if text not in notes:  # said once, however often a library warns
             notes.add(text)
             click.echo(text, err=True)
@@ -112,7 +112,7 @@ def run(arguments: Sequence[str]) -> int:
                     f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n",
                     err=True,
                 )
-            click.echo(f"Error: {printable(wrong.format_message())}", err=True)
+            click.echo(f"Error: {terminal_line(wrong.format_message())}", err=True)
             return wrong.exit_code
         except BrokenPipeError:  # whoever read the output has left
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str]) -> int:
                 message = _about_file(wrong)
             else:
                 message = wrong
-            click.echo(f"Error: {printable(str(message))}", err=True)
+            click.echo(f"Error: {terminal_line(str(message))}", err=True)
             return 2
     return code if isinstance(code, int) else 0
 

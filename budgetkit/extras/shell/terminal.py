@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from budgetkit.budget import one_line, printable
+from budgetkit.budget import one_line, terminal_line
 
 #: The file name that means standard input.
 PIPE = "-"
@@ -38,7 +38,7 @@ def show_json(value: object) -> None:
 def show_lines(lines: Iterable[str]) -> None:
     """Print sentences, one per line."""
     for line in lines:
-        click.echo(printable(line))
+        click.echo(terminal_line(line))
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -52,14 +52,14 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     for place, name in enumerate(columns):
         right = bool(cells) and all(row[place][1] for row in cells)
         table.add_column(
-            text.Text(printable(name)), justify="right" if right else "left", overflow="fold"
+            text.Text(terminal_line(name)), justify="right" if right else "left", overflow="fold"
         )
     for row in cells:
         table.add_row(*(text.Text(shown) for shown, _ in row))
     width = None if sys.stdout.isatty() else 160
     printer = console.Console(width=width, highlight=False, markup=False)
     # A long path is not folded.
-    printer.print(text.Text(printable(title), style="italic"), soft_wrap=True)
+    printer.print(text.Text(terminal_line(title), style="italic"), soft_wrap=True)
     printer.print(table)
 
 
@@ -72,7 +72,7 @@ def _cell(value: object) -> tuple[str, bool]:
         return f"{value:,}", True
     if isinstance(value, float):
         return f"{value:,.3f}", True
-    return printable(str(value)), False
+    return terminal_line(str(value)), False
 
 
 def _number(value: Any) -> Any:

@@ -253,7 +253,14 @@ def serve(source: str = "support-chat", *options: str) -> None:
             [folder, *filter(None, [os.environ.get("JUPYTER_PATH")])]
         )
         GuardedVoila.launch_instance(
-            [str(page), "--Voila.ip=127.0.0.1", "--template=budgetkit", *options]
+            [
+                str(page),
+                "--Voila.ip=127.0.0.1",
+                "--template=budgetkit",
+                # An address may not name another template.
+                "--VoilaConfiguration.allow_template_override=NO",
+                *options,
+            ]
         )
 
 

@@ -51,6 +51,7 @@ _NUMBER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"k": 1_000, "m": 1_000_000}
+_LONGEST = 100  # characters of a typed number
 WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
@@ -62,7 +63,8 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     >>> [float(decimal(text)[0]) for text in ("0.5", "12,000", "1.05M", "1e5", "1e-6")], decimal("50%")
     ([0.5, 12000.0, 1050000.0, 100000.0, 1e-06], (Decimal('50'), True))
     """
-    results = _NUMBER.fullmatch(text.strip())
+    # Python's own time to read and write a number grows with the square of its digits.
+    results = _NUMBER.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if results is None or not (results["digits"] or results["fraction"]):
         raise ValueError(f"{brief(text.strip())} is not a number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
@@ -169,6 +171,8 @@ def box_text(number: float | None) -> str:
     """
     if number is None:
         return ""
+    if isinstance(number, int) and abs(number) >= 10**30:
+        return brief(number)
     return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
 
 

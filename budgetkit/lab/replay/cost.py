@@ -8,6 +8,7 @@ Prices are in US dollars per million tokens. Some rise for all tokens of a reque
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from budgetkit.budget import brief, warn_caller
-from budgetkit.budget.errors import unknown_name, wrong_type
+from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
 from budgetkit.files import extra
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, found_by, model_name
@@ -54,6 +55,11 @@ class Price:
     tiers : tuple of (int, float)
         Thresholds in input tokens, ascending, each with the price of all tokens of a larger request.
 
+    Raises
+    ------
+    ValueError
+        If a price is not a number from 0 on.
+
     Examples
     --------
     >>> Price(1.25, ((200_000, 2.5),)).of(np.array([200_000, 200_001])).tolist()
@@ -62,6 +68,13 @@ class Price:
 
     base: float
     tiers: tuple[tuple[int, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        for price in (self.base, *(price for _, price in self.tiers)):
+            is_number = isinstance(price, int | float) and not isinstance(price, bool)
+            if not is_number or not 0 <= price <= sys.float_info.max:
+                limits = "dollars for a million tokens, from 0 on"
+                raise ValueError(out_of_range("price", price, limits))
 
     def times(self, factor: float) -> Price:
         """Return a multiple of this price.
@@ -223,7 +236,9 @@ def prices(
     Raises
     ------
     TypeError
-        If an override is not a price.
+        If an override has an unknown name.
+    ValueError
+        If a price is not a number from 0 on.
 
     Examples
     --------
@@ -238,7 +253,7 @@ def prices(
     name = model_name(model)
     found = _list_prices(name, on, provider, hour, tier, region)
     given: dict[str, Any] = {
-        name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
+        name: p if isinstance(p, Price | None) else Price(p) for name, p in overrides.items()
     }
     note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
     return replace(found, source=note, **given)

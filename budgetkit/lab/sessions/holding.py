@@ -19,6 +19,7 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import check_choice
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
@@ -252,7 +253,12 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     calls = _calls(session.trace, by)
     sums = requests_holding(session)
     messages = session.trace.messages
-    sums["id"] = [m.tool_call_id if m.role == "tool" else None for m in messages]
+    sums["id"] = [
+        replace_surrogates(m.tool_call_id)
+        if m.role == "tool" and m.tool_call_id is not None
+        else None
+        for m in messages
+    ]
     called = calls.drop_duplicates("id", keep="last").drop(columns="message")
     rows = sums[sums["id"].notna()].merge(called, on="id")
     rows["saved"] = rows["cost"]
@@ -300,7 +306,12 @@ def agents(session: Session) -> pd.DataFrame:
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
     """List calls by tool, server or file: message, id, name and file part."""
     rows = [
-        (place, call.id, name, _part(call.arguments) if by == "file" else "")
+        (
+            place,
+            replace_surrogates(call.id),
+            replace_surrogates(name),
+            _part(call.arguments) if by == "file" else "",
+        )
         for place, message in enumerate(trace.messages)
         for call in message.tool_calls
         if (name := _name(call.name, call.arguments, by)) is not None

@@ -23,6 +23,7 @@ import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.protocol import as_counter
 from budgetkit.files import missing_extra
 from budgetkit.inputs.conversations import AnyTrace, trace_of
@@ -401,7 +402,7 @@ class Session:
             if message.role == "tool":
                 name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
             tokens[name] += self.sizes[index]
-        rows = [(name, round(float(size))) for name, size in tokens.items()]
+        rows = [(replace_surrogates(name), round(float(size))) for name, size in tokens.items()]
         rows.sort(key=lambda row: -row[1])
         rows.append((DIFFERENCE, prompt - sum(size for _, size in rows)))
         filled = pd.DataFrame(rows, columns=["what", "tokens"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import read_table, read_toml
 from budgetkit.message import RESULT_ROLES, Message, Raw, misspelt_keys
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
@@ -326,6 +327,8 @@ class RequestCount:
         columns = {
             name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__
         }
+        # pandas holds no half characters, as the name of a tool that was cut by its length may have.
+        columns["part"] = [replace_surrogates(part) for part in columns["part"]]
         return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
 
     def __repr__(self) -> str:
