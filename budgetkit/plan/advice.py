@@ -102,15 +102,28 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
         room = "no room is left to raise it"
         if highest > cap:
             room = f"the cap can rise to {highest:,}"
-        mend = f"{room}. Lower other caps or a reserve, choose a larger window, or shorten the text"
+        others = "a reserve, choose a larger window, or shorten the text"
+        mend = f"{room}. Lower other caps or {others}"
+        unused = unused_caps(plan, allocation.section)
         if loss.demand <= highest:
             mend = f"raise the cap to {loss.demand:,}, or shorten the text"
+        elif unused:
+            mend = f"{room}, or further if unused caps are lowered: {_listed(unused)}"
+            if highest == cap:
+                mend = f"lower unused caps to raise it: {_listed(unused)}"
+            if loss.demand > highest + sum(unused.values()):
+                mend += f". For all of it lower {others}"
     elif loss.reason == WINDOW_FULL:
         why = f"the window ({budget.window:,}) has no room for it"
         mend = f"lower a reserve, shorten another section, or choose {_larger_window(loss, plan)}"
     elif loss.reason == POOL_FULL:
         why = f"the shared pool ({budget.shared_pool:,}) is full"
-        mend = _idle_caps(budget, grants)
+        mend = "lower a cap or a reserve"
+        if unused := unused_caps(plan, allocation.section):
+            mend = (
+                f"these caps have unused tokens: {_listed(unused)}. Lower one of them, or give the "
+                "section its own cap"
+            )
     elif loss.reason == BEYOND_BEST:
         best = f"{allocation.limit_items} items"
         if allocation.limit_items == 1:
@@ -152,16 +165,19 @@ def _amount(loss: Loss) -> str:
     return f"{tokens} ({', '.join(parts)})" if parts else tokens
 
 
-def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
-    """List the caps with unused tokens, largest first."""
-    left = [((budget.caps[g.section] or 0) - g.granted, g.section) for g in grants]
-    left.sort(key=lambda entry: -entry[0])
-    idle = ", ".join(f"{one_line(s)} ({tokens:,})" for tokens, s in left if tokens > 0)
-    if not idle:
-        return "lower a cap or a reserve"
-    return (
-        f"these caps have unused tokens: {idle}. Lower one of them, or give the section its own cap"
-    )
+def unused_caps(plan: Plan, section: str) -> dict[str, int]:
+    """Return the tokens that the other sections' caps leave unused, the most first."""
+    budget = plan.budget
+    left = {
+        g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
+        for g in plan.grants
+        if g.section != section
+    }
+    return {s: left[s] for s in sorted(left, key=lambda s: -left[s]) if left[s] > 0}
+
+
+def _listed(caps: dict[str, int]) -> str:
+    return ", ".join(f"{one_line(section)} ({tokens:,})" for section, tokens in caps.items())
 
 
 def answer_sizes(budget: Budget) -> dict[str, int]:

@@ -239,18 +239,51 @@ def test_a_conversation_is_looked_at_as_a_whole() -> None:
 def test_without_a_kind_of_text_the_status_warns_that_one_kind_may_overflow_more_often(
     explorer: AccuracyExplorer,
 ) -> None:
-    warning = "Windows of a single kind of text may overflow more often."
+    warning = (
+        "The risk is an average, and windows of the worst kind of text may overflow more often."
+    )
     assert warning in explorer.view.state["status"]["more"]
     whole = explorer.buffer.share
     explorer.set(kind=("prose", "en"))
-    assert "single kind" not in str(explorer.view.state)
+    assert "worst kind" not in str(explorer.view.state)
     assert explorer.buffer.share < whole
 
 
-def test_held_back_and_really_needed_stand_beside_the_overflow(explorer: AccuracyExplorer) -> None:
-    drawn = next(k for k in explorer.view.state["kpis"] if k["key"] == "overflow")
-    share, needed = explorer.buffer.share, explorer.buffer.needed
-    assert drawn["change"] == f"buffer {100 * share:.1f} %, seen texts need {100 * needed:.1f} %"
+def test_a_class_that_is_chosen_is_not_warned_of_other_kinds() -> None:
+    documents = [
+        Document(
+            f"words about a parcel {number} " * (number + 3),
+            kind,
+            "en",
+            f"source {number}",
+            str(number),
+        )
+        for kind in ("prose", "code")
+        for number in range(3)
+    ]
+    explorer = AccuracyExplorer("chars/4", Corpus(tuple(documents)), window=4_096)
+    assert "worst kind" in str(explorer.view.state["status"])
+    explorer.set(classes=("prose",))
+    assert "worst kind" not in str(explorer.view.state["status"])
+
+
+def test_each_key_figure_has_percents_of_one_thing(explorer: AccuracyExplorer) -> None:
+    """One had percents of windows and of tokens."""
+    drawn = {kpi["key"]: kpi for kpi in explorer.view.state["kpis"]}
+    buffer, safe = explorer.buffer, explorer.stage.results.buffered_costs["overflow"]
+    assert drawn["buffer"]["value"] == f"{100 * buffer.share:.1f} %"
+    assert drawn["buffer"]["change"].endswith(f"; seen texts need {100 * buffer.needed:.1f} %")
+    assert drawn["overflow"]["change"] == f"of windows; with the buffer {100 * safe:.1f} %"
+
+
+def test_a_pool_that_is_short_says_so() -> None:
+    """It said that −4,045 tokens remain."""
+    note = AccuracyExplorer().view.figure_rooms["note"]
+    assert (
+        "the cheap count shows 1,640 tokens left; by actual tokens the median is 136 tokens short"
+        in note
+    )
+    assert "4,045 tokens short with the buffer" in note
 
 
 # --- every control, set from code, does what a hand does -------------------------------------------

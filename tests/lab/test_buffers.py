@@ -96,7 +96,7 @@ def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_fo
     assert buffer.kinds == ("kind 0", "kind 1")
     assert buffer.warning == (
         "learned on 'kind 0', 'kind 1'; the conversation has 'log' too, for which it promises nothing; add such texts; "
-        "windows of a single kind of text may overflow more often"
+        "the risk is an average, and windows of the worst kind of text may overflow more often"
     )
     assert buffer.share == accuracy.buffer_for(errors, 4_096).share
     assert (
@@ -169,7 +169,8 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
     assert buffer.share == worst.share
     assert worst.warning == buffer.warning
     assert buffer.warning == (
-        "a promise of 5 % needs 19 sources, and there are 18; windows of a single kind of text may overflow more often"
+        "a promise of 5 % needs 19 sources, and there are 18; "
+        "the risk is an average, and windows of the worst kind of text may overflow more often"
     )
     enough = drawn(0, kinds=5, sources=4)
     least = min(
@@ -226,7 +227,10 @@ def test_without_a_kind_no_promise_is_made_for_a_single_one() -> None:
     """CJK overflowed in 12 % of windows and odd text in 34 where 5 % was promised, and nothing was said."""
     errors = drawn(0, kinds=2, sources=20)
     warning = accuracy.buffer_for(errors, 4_096).warning
-    assert warning == "windows of a single kind of text may overflow more often"
+    assert (
+        warning
+        == "the risk is an average, and windows of the worst kind of text may overflow more often"
+    )
     assert accuracy.buffer_for(errors, 4_096, window_mix="mixed").warning == ""
     assert accuracy.buffer_for(errors[errors["class"] == "kind 0"], 4_096).warning == ""
 

@@ -33,8 +33,8 @@ def test_a_cap_is_not_said_to_be_raised_beyond_what_the_window_holds() -> None:
     fits, too_much = (bk.allocate(budget, {"history": asked}).warnings[0] for asked in (900, 2_000))
     assert "Raise the cap to 900, or shorten the text" in fits
     assert (
-        "The cap can rise to 900. Lower other caps or a reserve, choose a larger window, or shorten the text"
-        in too_much
+        "The cap can rise to 900, or further if unused caps are lowered: system (100). For all of it lower a reserve, "
+        "choose a larger window, or shorten the text" in too_much
     )
     assert bk.allocate(budget.assign(history=900), {"history": 900}).warnings == ()
 

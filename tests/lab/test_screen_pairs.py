@@ -79,6 +79,9 @@ def test_a_budget_says_each_number_once(
         assert pool["tokens"] == free == first(r"free ([\d,]+)", bar["sums"])
         assert first(r": ([\d,]+) tokens", pool["tip"]) == free
     over = first(r"too many ([\d,]+)", bar["sums"])
+    if over is None:  # all usable tokens are named: used, claimed but unused, and free
+        line = [first(rf"{name} ([\d,]+)", bar["sums"]) for name in ("used", "unused caps", "free")]
+        assert sum(filter(None, line)) == card.plan.budget.usable
     drawn = sum(segment["tokens"] for segment in bar["segments"])
     assert (over is not None) == (drawn > bar["window"])
     if over is not None:
@@ -104,7 +107,17 @@ def test_a_budget_says_each_number_once(
         assert (fitting == turns) == (turn is None)
         assert turn is None or fitting >= turn - 1
 
-    # A remedy that is pressed is enough: what it names is set, all fits, and nothing is cut that was not.
+    # Items and messages are told apart, and add up.
+    note = explorer.view.reader["note"]
+    fates = re.findall(r"([\d,]+) (?:kept|cut|dropped)", note)
+    items = sum(int(number.replace(",", "")) for number in fates)
+    assert items == first(r"of ([\d,]+) items?:", note)
+    sent, others = first(r"([\d,]+) of the", note), first(r"([\d,]+) passages or", note) or 0
+    assert items == sent + others  # type: ignore[operator]
+    messages = first(r"([\d,]+) messages?,", state["source"])
+    assert messages == first(r"of the ([\d,]+) message", note)
+
+    # A remedy that is pressed does what it says: it sets what it names, nothing more is cut, and it tells the rest.
     before = {grant.section: grant.cut for grant in card.plan.grants}
     for remedy in state["status"]["remedies"]:
         tells = remedy["tells"]
@@ -115,12 +128,13 @@ def test_a_budget_says_each_number_once(
         card.take(wanted, afresh=True)
         card._receive(card.view, dict(tells), [])
         after = {grant.section: grant.cut for grant in card.plan.grants}
-        assert card.panel.values[tells["key"]] == tells["value"], card.status
+        assert "key" not in tells or card.panel.values[tells["key"]] == tells["value"], card.status
         assert "too many" not in card.view.state["bar"]["sums"]
         assert all(after[section] <= before[section] for section in before)
         assert remedy["bar"]["segments"] == card.view.state["bar"]["segments"]
-        if tells["key"] == "window":
-            assert not any(after.values())
+        assert sum(after.values()) == (first(r"\(([\d,]+) still cut\)", remedy["text"]) or 0)
+        if tells["kind"] == "unused":
+            assert not after[tells["section"]]
 
 
 @cache
@@ -181,22 +195,59 @@ def test_a_conversation_says_each_number_once(
     left = first(r"; ([\d,]+) were dropped before", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
+    known = (first(r"^([\d,]+) message", view.reader["note"]) or 0) + left
+    later = first(r"Not part of it: ([\d,]+)", view.reader["note"]) or 0
+    assert known + later == first(r"([\d,]+) messages?,", state["source"])
     assert f"{requests:,} request" in state["source"]
 
 
 @pytest.mark.parametrize(
+    ("budget", "cause"),
+    [
+        ("chat", "There conversation asks for 3,355 tokens, above its cap of 3,276."),
+        (
+            bk.presets.working_memory(8_192, output=2_000, history_floor=0),
+            "There history asks for 4,806 tokens, above the 4,786 that the window leaves it.",
+        ),
+    ],
+)
+def test_pruning_names_its_limit_and_a_remedy_that_is_enough(
+    budget: str | bk.Budget, cause: str
+) -> None:
+    window = 16_384 if budget == "chat" else None
+    page = ConversationExplorer("support-chat", budget, model="gpt-5.4", window=window)
+    assert page.view.state["status"]["more"][0] == cause
+    (remedy,) = page.view.state["status"]["remedies"]
+    page._receive(page.view, dict(remedy["tells"]), [])
+    assert page.stage.results.shown.first_loss is None
+    assert "remedies" not in page.view.state["status"]
+
+
+@pytest.mark.parametrize(
     ("key", "text"),
-    [("line_conversation", "Raise conversation to 3,225"), ("window", "Window 32,768")],
+    [
+        ("line_conversation", "Raise conversation to 3,225 (3,247 still cut)"),
+        ("unused", "Fit all 6,437 in unused caps"),
+        ("window", "Window 32,768"),
+    ],
 )
 def test_a_remedy_names_what_is_free_and_is_enough(key: str, text: str) -> None:
     """It said that the cap could be raised to 3,278, which left nothing for the user's message of 54 tokens."""
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    remedies = {remedy["tells"]["key"]: remedy for remedy in card.view.state["status"]["remedies"]}
+    if key == "line_conversation":
+        card.lock("retrieval")
+    remedies = {
+        remedy["tells"].get("key", remedy["tells"]["kind"]): remedy
+        for remedy in card.view.state["status"]["remedies"]
+    }
     assert remedies[key]["text"] == text
     card._receive(card.view, dict(remedies[key]["tells"]), [])
     assert card.plan["user"].cut == 0
     assert "0 tokens are free" in card.view.state["headline"]["text"] or key == "window"
-    assert card.plan["conversation"].cut == (0 if key == "window" else 3_247)
+    assert card.plan["conversation"].cut == (3_247 if key == "line_conversation" else 0)
+    if key == "unused":
+        changes = "system cap 819 to 474; memory cap 819 to 0; retrieval cap 2,048 to 0"
+        assert changes in remedies[key]["tip"]
     card.undo()
     card.move("output", "80%")
     (lower,) = card.view.state["status"]["remedies"]

@@ -123,18 +123,18 @@ class FilledWindows:
             few = lacking(self.sources, risk, "sources of its class")
             return replace(buffer, kinds=self.kinds, warning=few)
         reasons = [buffer.warning]
+        is_average = self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1
         if self.wanted and self.mix is None:
             if lacking_kinds(errors, self.wanted):
                 reasons.append(buffer.lacks(self.wanted))
             else:
                 reasons.append(lacking(self.seen, risk, "sources"))
-            reasons.append(WORST)
         else:
             if self.mix is None and has_sources(errors):
                 reasons.append(lacking(errors["source"].nunique(), risk, "sources"))
             reasons.append(buffer.lacks(self.wanted))
-            if self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1:
-                reasons.append(WORST)
+        if is_average:
+            reasons.append(WORST)
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
     def _doubt(self, risk: float) -> str:
@@ -212,7 +212,7 @@ def filled_windows(
 
 
 #: Where 5 % of all windows may overflow, 12 % of the CJK windows did, and 34 % of the windows of odd text.
-WORST = "windows of a single kind of text may overflow more often"
+WORST = "the risk is an average, and windows of the worst kind of text may overflow more often"
 
 
 @dataclass(frozen=True)

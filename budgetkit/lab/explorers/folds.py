@@ -237,3 +237,9 @@ def figure_part(name: str, *parts: Any) -> Data:
 def button(label: str, tells: Data, **more: Any) -> Data:
     """Return a button; `more` may have a tip, and a bar to show on hover."""
     return {"is": "button", "text": label, "tells": tells, **more}
+
+
+def set_line(line: str, size: int) -> Data:
+    """Return what a button tells to set the window, or a line of the budget."""
+    key = line if line == "window" else f"line_{line}"
+    return {"kind": "set", "key": key, "value": f"{size:,}"}

@@ -15,7 +15,7 @@ from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
-from budgetkit.lab.figures.question import Question, signed
+from budgetkit.lab.figures.question import Question
 from budgetkit.message import Data
 from budgetkit.promise import needed
 from budgetkit.state import to_json
@@ -108,14 +108,14 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
-    needs = f"buffer {as_percent(buffer.share)}, seen texts need {as_percent(buffer.needed)}"
+    needs = f"{tokens}; seen texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
-        f"Windows expected to overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. The buffer "
-        f"is a forecast for new texts, from {buffer.documents:,} measured ones"
+        "Windows expected to overflow as the budget is. The buffer is a forecast for new texts, from "
+        f"{buffer.documents:,} measured ones"
     )
     return [
-        _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, tokens),
+        _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),
         _kpi(
             "wasted",
             f"wasted in {name}",
@@ -128,7 +128,7 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
             f"expected overflow in {name}",
             as_percent(overflow),
             all_windows,
-            needs,
+            f"of windows; with the buffer {as_percent(safe['overflow'])}",
             level,
         ),
     ]
@@ -270,14 +270,21 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             return f"{first['class']} is {is_worst}{off}; click a point to read it.{part}"
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
-            looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
+            looks, half, held_back = (
+                f"{abs(tokens):,} tokens {'left' if tokens >= 0 else 'short'}"
+                for tokens in pool.iloc[[0, 1, -1]].astype(int)
+            )
             pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
-            sentence = f"The cheap count shows {looks} tokens in {pool_of}; the median is {half} actual tokens"
+            sentence = (
+                f"In {pool_of} the cheap count shows {looks}; by actual tokens the median is {half}"
+            )
             history = table[table["line"] == results.budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:
                 stays = f" The {results.budget.remainder} budget is not touched."
-            return f"{sentence}, and {held_back} remain beside the buffer, which guards a full window.{stays}"
+            return (
+                f"{sentence}, and {held_back} with the buffer, which guards a full window.{stays}"
+            )
         case "lengths":
             size = results.errors["characters"]
             if size.nunique() < 2:

@@ -84,7 +84,9 @@ def _sums(plan: Plan) -> str:
     cut = sum(grant.cut for grant in plan.grants)
     over = too_many(plan)
     rest = f"too many {over:,}" if over else f"free {left_of_pool(plan):,}"
-    return f"used {plan.used:,} · cut {cut:,} · {rest}"
+    caps = sum(c.tokens - c.granted for c in window_claims(plan) if c.kind == "section")
+    unused = f" · unused caps {caps:,}" if caps else ""
+    return f"used {plan.used:,}{unused} · {rest} · cut {cut:,}"
 
 
 def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:

@@ -39,7 +39,9 @@ from budgetkit.lab.explorers.panel import Number, Panel, command
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
+from budgetkit.lab.figures.window import left_of_pool
 from budgetkit.models import DEFAULT_MODEL, listed_name, models
+from budgetkit.plan.advice import unused_caps
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
@@ -69,6 +71,28 @@ def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
     return stage.settings.next_line(
         stage.results.plan.budget, stage.settings.base(stage.results.model), line, int(tokens)
     )
+
+
+def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
+    """Let a section have all that it asks for, from the caps that others leave unused."""
+    settings = stage.settings
+    plan = stage.results.plan
+    budget = plan.budget
+    base = settings.base(stage.results.model)
+    grant = plan[section]
+    cap = budget.caps[section]
+    if cap is not None:
+        settings = settings.next_line(budget, base, section, grant.demand)
+
+    # The largest unused caps are lowered first, by no more than is missing.
+    missing = grant.demand - (cap or grant.granted) - left_of_pool(plan)
+    for other, unused in unused_caps(plan, section).items():
+        taken = min(unused, missing)
+        if taken > 0 and other not in (*settings.locks, budget.remainder):
+            tokens = (budget.caps[other] or 0) - taken
+            settings = settings.next_line(budget, base, other, tokens)
+            missing -= taken
+    return settings
 
 
 def set_amount(
@@ -265,6 +289,7 @@ BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "line": move_line,
     "size": set_size,
     "limits": set_limits,
+    "unused": use_unused_caps,
     "lock": lock,
     "switch": switch,
     "counter": choose_counter,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, many
 from budgetkit.budget.html import colour
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
@@ -48,11 +48,16 @@ def reading(stage: BudgetStage) -> Data:
     cut = len(plan.decisions.cuts)
     gone = len(reasons) - kept_items - cut
     fates = ", ".join(
-        f"{many:,} {word}"
-        for many, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped"))
-        if many
+        f"{number:,} {word}"
+        for number, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped"))
+        if number
     )
-    note = f"{fates}. Click a message to see why; with the arrow keys, then Enter."
+    trace = stage.results.trace
+    sent = len(trace.request(stage.results.turn))
+    items = f"{many(len(reasons), 'item')}: {sent:,} of the {many(len(trace.messages), 'message')}"
+    if others := len(reasons) - sent:
+        items += f", {others:,} passages or tool schemas"
+    note = f"{fates} of {items}. Click one to see why; with the arrow keys, then Enter."
     return {
         "title": f"Outcome of turn {stage.results.turn:,}",
         "note": note,
@@ -91,11 +96,11 @@ def _shown(plan: Plan) -> list[int]:
 
 
 def _gap(plan: Plan, start: int, stop: int) -> Data:
-    many = stop - start
+    hidden = stop - start
     tokens = int(plan.decisions.columns.tokens[start:stop].sum())
     gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
-    state = {0: "all kept", many: "all dropped"}.get(gone, f"{gone:,} dropped")
-    label = f"{many:,} message{'s' * (many != 1)} not shown here"
+    state = {0: "all kept", hidden: "all dropped"}.get(gone, f"{gone:,} dropped")
+    label = f"{many(hidden, 'item')} not shown here"
     mark = f"{tokens:,} tokens, {state}"
     return {"key": f"gap {start}", "label": label, "mark": mark, "level": "gap", "pieces": []}
 

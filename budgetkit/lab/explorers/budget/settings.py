@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -226,6 +227,14 @@ def longest_window(model: Model, kind: str = "") -> int | None:
     if kind == "shared":
         return model.total
     return model.window
+
+
+def enough_window(budget: Budget, model: Model, is_enough: Callable[[int], bool]) -> list[int]:
+    """Return the first usual window above the budget's that is enough; none if the model has no such window."""
+    longest = longest_window(model, budget.kind) or 0
+    wider = [window for window in WINDOWS if budget.window < window <= longest]
+    place = bisect_left(wider, True, key=is_enough)
+    return wider[place : place + 1]
 
 
 @lru_cache(maxsize=32)

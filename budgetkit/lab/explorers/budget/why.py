@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from budgetkit.budget import brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
-from budgetkit.lab.explorers.budget.controls import move_line
+from budgetkit.lab.explorers.budget.controls import move_line, use_unused_caps
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,
@@ -18,8 +17,8 @@ from budgetkit.lab.explorers.budget.results import (
     signed_budget,
     typed_demand,
 )
-from budgetkit.lab.explorers.budget.settings import OWN, WINDOWS, BudgetSettings, longest_window
-from budgetkit.lab.explorers.folds import Content, button, choice, text_part
+from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, enough_window
+from budgetkit.lab.explorers.folds import Content, button, choice, set_line, text_part
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
@@ -108,46 +107,56 @@ def remedies(stage: BudgetStage) -> list[Data]:
     budget = plan.budget
     left = left_of_pool(plan)
     lost = lost_sections(plan)
-    offers: list[tuple[str, str, int]] = []
+    buttons = []
+
+    def offer(label: str, tells: Data, after: Plan | None) -> None:
+        if after is None or any(after[grant.section].cut > grant.cut for grant in plan.grants):
+            return
+        buttons.append(_offer(stage, after, label, tells))
+
+    def offer_line(label: str, line: str, size: int) -> None:
+        after = _moved(stage, move_line, line, size)
+        offer(f"{label} {size:,}", set_line(line, size), after)
+
     if left < 0 and budget.reserves:
         largest = max(budget.reserves, key=lambda reserve: budget.sizes[reserve.name]).name
-        offers.append((f"Lower {largest} to", largest, budget.sizes[largest] + left))
-    if left > 0 and lost and (cap := budget.caps[lost[0]]) is not None:
-        offers.append((f"Raise {lost[0]} to", lost[0], min(plan[lost[0]].demand, cap + left)))
-    longest = longest_window(stage.results.model, budget.kind) or 0
-    wider = [window for window in WINDOWS if budget.window < window <= longest]
+        offer_line(f"Lower {largest} to", largest, budget.sizes[largest] + left)
+    for section in lost[:1]:
+        grant = plan[section]
+        cap = budget.caps[section]
+        highest = (cap or grant.granted) + left
+        after = _moved(stage, use_unused_caps, section)
+        if grant.demand > highest and after and not after[section].cut:
+            tells = {"kind": "unused", "section": section}
+            offer(f"Fit all {grant.demand:,} in unused caps", tells, after)
+        elif left > 0 and cap is not None:
+            offer_line(f"Raise {section} to", section, min(grant.demand, highest))
     if lost or left < 0:
 
         def is_whole(window: int) -> bool:
-            after = _moved(stage, "window", window)
-            return after is not None and not too_many(after) and not lost_sections(after)
+            after = _moved(stage, move_line, "window", window)
+            return after is not None and not lost_sections(after)
 
-        place = bisect_left(wider, True, key=is_whole)
-        offers += [("Window", "window", window) for window in wider[place : place + 1]]
-
-    buttons = []
-    for label, line, size in offers:
-        after = _moved(stage, line, size)
-        if after is None or too_many(after):
-            continue
-        if any(after[grant.section].cut > grant.cut for grant in plan.grants):
-            continue
-        key = line if line == "window" else f"line_{line}"
-        tells = {"kind": "set", "key": key, "value": f"{size:,}"}
-        buttons.append(_offer(stage, after, f"{label} {size:,}", tells))
+        for window in enough_window(budget, stage.results.model, is_whole):
+            offer_line("Window", "window", window)
     return buttons
 
 
-def _moved(stage: BudgetStage, line: str, size: int) -> Plan | None:
-    """Plan with another size of a line, or return None if impossible."""
+def _moved(
+    stage: BudgetStage, change: Callable[..., BudgetSettings], *values: str | int
+) -> Plan | None:
+    """Plan after a change, or return None if impossible."""
     try:
-        return planned(replace(stage, settings=move_line(stage, line, size)))
+        after = planned(replace(stage, settings=change(stage, *values)))
     except (ValueError, LookupError):
         return None
+    return None if too_many(after) else after
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
-    """Return a button for a change, with the bar after it."""
+    """Return a button for a change, with what stays cut, and the bar after it."""
+    if rest := sum(grant.cut for grant in after.grants):
+        label = f"{label} ({rest:,} still cut)"
     shown = bar(replace(stage, results=replace(stage.results, plan=after)))
     return button(label, tells, tip=difference(stage.results.plan, after), bar=shown)
 
@@ -161,7 +170,7 @@ def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
     """Return the lost section of each status sentence, if any."""
     lost = lost_sections(plan)
     words = [re.split(r"[,:.\s]+", sentence) for sentence in sentences]
-    return [next((section for section in lost if section in said), None) for said in words]
+    return [next((word for word in said if word in lost), None) for said in words]
 
 
 def planned(stage: BudgetStage) -> Plan:
@@ -190,6 +199,11 @@ def difference(before: Plan, after: Plan) -> str:
     pairs = {"usable": (before.budget.usable, after.budget.usable)}
     if before.budget.remainder is not None and after.budget.remainder is not None:
         pairs[f"{before.budget.remainder} budget"] = (before.remainder, after.remainder)
+    for section, cap in before.budget.caps.items():
+        changed = after.budget.caps.get(section)
+        is_own = section != before.budget.remainder and before.budget.window == after.budget.window
+        if is_own and cap is not None and changed is not None:
+            pairs[f"{section} cap"] = (cap, changed)
     pairs["shared pool"] = (before.budget.shared_pool, after.budget.shared_pool)
     moved = [f"{name} {signed(a)} to {signed(b)}" for name, (a, b) in pairs.items() if a != b]
     return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])

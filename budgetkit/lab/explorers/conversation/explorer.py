@@ -100,8 +100,12 @@ def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> 
     compacted = len(results.shown.taken_out.intersection(standing.absent))
     dropped = len(standing.absent) - compacted
     gone = f"{dropped:,} were dropped before" if dropped else "nothing was dropped before"
-    left = len(standing.there) + len(standing.absent) - len(shown)
+    known = len(standing.there) + len(standing.absent)
+    left = known - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
+    messages = len(results.trace.messages)
+    if messages > known:
+        cut += f" Not part of it: {messages - known:,} of {messages:,} messages."
     if compacted:
         cut = f" The session itself took out {compacted:,} more.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from budgetkit.budget import brief, many
+from budgetkit.lab.explorers.budget.controls import move_line
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
@@ -15,10 +16,15 @@ from budgetkit.lab.explorers.budget.notices import (
     missing_window,
     silent,
 )
+from budgetkit.lab.explorers.budget.results import signed_budget
+from budgetkit.lab.explorers.budget.settings import enough_window
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
+from budgetkit.lab.explorers.folds import button, set_line
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
+from budgetkit.lab.figures.window import takes_the_rest
 from budgetkit.message import Data
+from budgetkit.plan.allocating import allocate_frame
 
 
 def status(stage: ConversationStage) -> Data:
@@ -53,7 +59,57 @@ def status(stage: ConversationStage) -> Data:
     level = "fits" if results.shown.first_loss is None else "cut"
     if over:
         level = "over"
-    return {"level": level, "text": _lost(results), "more": [*more, *results.notes]}
+    more += results.notes
+    if not (excess := _excess(results)):
+        return {"level": level, "text": _lost(results), "more": more}
+    remedies = _remedies(stage)
+    return {"level": level, "text": _lost(results), "more": [excess, *more], "remedies": remedies}
+
+
+def _excess(results: ConversationResults) -> str:
+    """Name the limit that the pruned section exceeds at the first loss, if it does."""
+    first = results.shown.first_loss
+    if first is None:
+        return ""
+    name = results.section
+    demand = int(results.shown.demand[name].iloc[first - 1])
+    limit = results.shown.outcome.columns[name]["limit"][first - 1]
+    if demand <= limit:
+        return ""
+    whose = f"the {limit:,} that the window leaves it"
+    if limit == results.budget.caps[name]:
+        whose = f"its cap of {limit:,}"
+    return f"There {name} asks for {demand:,} tokens, above {whose}."
+
+
+def _remedies(stage: ConversationStage) -> list[Data]:
+    """Return single changes after which the pruned section fits at every request."""
+    results = stage.results
+    name = results.section
+    demand = results.shown.demand
+    model = results.budget_results.model
+    buttons = []
+
+    def fits(line: str, size: int) -> bool:
+        try:
+            budget = signed_budget(move_line(stage.budget, line, size), model)
+        except (ValueError, LookupError):
+            return False
+        columns = allocate_frame(budget, demand)
+        sent = np.sum([column["granted"] for column in columns.values()], axis=0)
+        if sent.max() > budget.usable or (budget.unclaimed < 0 and not takes_the_rest(budget)):
+            return False
+        return bool((columns[name]["granted"] == demand[name]).all())
+
+    def offer(label: str, line: str, size: int) -> None:
+        if fits(line, size):
+            tip = f"Then {name} fits at every request, and no message has to go."
+            buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
+
+    offer(f"Raise {name} to", name, int(demand[name].max()))
+    for window in enough_window(results.budget, model, lambda size: fits("window", size)):
+        offer("Window", "window", window)
+    return buttons
 
 
 def _lost(results: ConversationResults) -> str:

@@ -82,6 +82,12 @@ class Replayed:
         return int(counted.sum()), int(there.sum())
 
     @cached_property
+    def demand(self) -> pd.DataFrame:
+        """Tokens that each section asks for without pruning, one row per request."""
+        sections = self.outcome.sections()
+        return sections.pivot(index="request", columns="section", values="demand")
+
+    @cached_property
     def first_loss(self) -> int | None:
         """The first request with something removed or cut by the policy, from 1."""
         retention = self.outcome.kept

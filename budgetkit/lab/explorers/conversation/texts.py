@@ -43,30 +43,16 @@ def replay_program(
 
 
 def _imports(program: str, policy: Policy) -> list[str]:
-    is_written = _is_written(policy) and not isinstance(policy, System)
-    if is_written:
-        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
-    else:
-        names = []
+    lines = ["import budgetkit as bk", "from budgetkit.requests import framing_for"]
     if re.search(r"\bdate\(", program):
-        day = ["from datetime import date", ""]
-    else:
-        day = []
+        lines = ["from datetime import date", "", *lines]
+    if _is_written(policy) and not isinstance(policy, System):
+        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
+        if names:
+            lines.append(f"from budgetkit.pruning.policies import {', '.join(names)}")
     if "DEFAULT_ROLES" in program:
-        roles = ["from budgetkit.trace import DEFAULT_ROLES"]
-    else:
-        roles = []
-    if names:
-        policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"]
-    else:
-        policies = []
-    return [
-        *day,
-        "import budgetkit as bk",
-        "from budgetkit.requests import framing_for",
-        *policies,
-        *roles,
-    ]
+        lines.append("from budgetkit.trace import DEFAULT_ROLES")
+    return lines
 
 
 def _is_written(policy: Policy) -> bool:

@@ -141,7 +141,7 @@ function paintStatus(node, status, ask, pick, pressing) {
   const picks = status.picks ?? [];
   if (picks.length) sentences.push({ key: `picks ${picks}`, picks });
   const { remedies = [] } = status;
-  if (remedies.length) sentences.push({ key: "remedies", remedies: remedies.map((remedy) => ({ ...remedy, key: remedy.tells.key })) });
+  if (remedies.length) sentences.push({ key: "remedies", remedies: remedies.map((remedy) => ({ ...remedy, key: remedy.tells.key ?? remedy.tells.kind })) });
   const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => pickButton(name, pick)), ...(of ? [askButton(ask)] : []));
   keep(body, sentences, make, (paragraph, { text, of, picks, remedies }) => {
     if (picks) return;
