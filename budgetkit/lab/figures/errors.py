@@ -15,6 +15,7 @@ import pandas as pd
 from budgetkit.budget import Budget, quoted
 from budgetkit.budget.html import ALARM, SLATE, colour
 from budgetkit.lab.figures.question import (
+    TOKENS,
     Columns,
     Question,
     Spec,
@@ -68,11 +69,10 @@ def _draw(table: Columns) -> Spec:
     notes = end_labels(table, ends, height * 0.11)
     x = {"title": "turn", "showgrid": False, **counted(len(table["turn"]))}
     y = {
+        **TOKENS,
         "range": [low - height * (0.14 if low < 0 else 0.08), high + height * 0.22],
-        "tickformat": "~s",
         "nticks": 6,
         "zerolinewidth": 2,
-        "title": "tokens",
     }
     return {
         "data": lines,

@@ -80,22 +80,9 @@ def across(y: float, colour: str) -> Spec:
     return {"type": "line", "xref": "paper", "line": dashed, **ends}
 
 
+TOKENS: Spec = {"title": "tokens", "tickformat": "~s"}  # an axis of tokens
 Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
 P = ParamSpec("P")
-
-__all__ = [
-    "GRID",
-    "INK",
-    "Question",
-    "Spec",
-    "end_labels",
-    "label",
-    "layout",
-    "plain",
-    "table_rows",
-    "short",
-    "signed",
-]
 
 
 @dataclass(frozen=True)
@@ -279,10 +266,12 @@ def counted(many: int) -> Spec:
 def tick_format(reach: float) -> str:
     """Return the tick format of an axis, without m for thousandths.
 
-    >>> tick_format(12_000), tick_format(0.8)
-    ('~s', ',.2~f')
+    >>> tick_format(12_000), tick_format(12), tick_format(0.004)
+    ('~s', ',.2~f', '.3~r')
     """
-    return "~s" if reach >= 1_000 else ",.2~f"
+    if reach >= 1_000:
+        return "~s"
+    return ",.2~f" if reach >= 1 else ".3~r"
 
 
 def dollars(cost: float) -> str:

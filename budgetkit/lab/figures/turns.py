@@ -27,6 +27,7 @@ from budgetkit.budget.html import (
     translucent,
 )
 from budgetkit.lab.figures.question import (
+    TOKENS,
     Columns,
     Question,
     Spec,
@@ -92,10 +93,9 @@ def _draw(table: pd.DataFrame) -> Spec:
     low = min([0, *tokens])
     high = max([1, *tokens])
     x = {
+        **TOKENS,
         "range": [low * 1.1, low + (high - low) * 1.75],
-        "tickformat": "~s",
         "nticks": 6,
-        "title": "tokens",
         "showgrid": False,
     }
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
@@ -192,7 +192,7 @@ def _draw_turns(table: Columns) -> Spec:
         "showgrid": False,
         **counted(len(turns)),
     }
-    y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "title": "tokens"}
+    y = {**TOKENS, "range": [low * 1.1, top], "nticks": 6}
     # Lines that end on one number share one name.
     ends: dict[int, list[str]] = {}
     for column in names:
@@ -277,17 +277,17 @@ def _answer_conversations(budget: Budget, demands: pd.DataFrame | RequestBatch) 
 
 
 def _draw_conversations(table: Columns) -> Spec:
-    sections = list(table["section"])
+    sections = ["anything", *table["section"][1:]]
     texts = [
         f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})"
         for row in table_rows(table)
     ]
-    names = ["anything" if section == ALL else plain(section) for section in sections]
-    marker = {"color": [SLATE if section == ALL else colour(section) for section in sections]}
+    marker = {"color": [SLATE, *map(colour, sections[1:])]}
     hover = [
-        f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)
+        f"{plain(section)} is cut in {text} conversations"
+        for section, text in zip(sections, texts, strict=True)
     ]
-    bar = with_texts(bars(table["share"], customdata=sections, marker=marker), texts)
+    bar = with_texts(bars(table["share"], customdata=table["section"], marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
     x = {
         "range": [0, 1.45],
@@ -296,7 +296,7 @@ def _draw_conversations(table: Columns) -> Spec:
         "title": "share of the conversations",
         "showgrid": False,
     }
-    ticks = [label(name) for name in ["anything", *sections[1:]]]
+    ticks = [*map(label, sections)]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
     return {

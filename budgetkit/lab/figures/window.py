@@ -14,6 +14,7 @@ from typing import Any, Literal
 from budgetkit.budget import Budget
 from budgetkit.budget.html import ALARM, HATCHED, POOL, WINDOW, colour, ink, translucent
 from budgetkit.lab.figures.question import (
+    TOKENS,
     Columns,
     Question,
     Spec,
@@ -67,11 +68,10 @@ def _draw(table: Columns) -> Spec:
     ends = points([table["granted"][place] for place in cut], cut, hoverinfo="skip", marker=mark)
     most = max(table["demand"], default=0)
     x = {
+        **TOKENS,
         "range": [0, max(1, most) * 1.04],
-        "tickformat": "~s",
         "nticks": 5,
         "showticklabels": most >= 5,
-        "title": "tokens",
         "showgrid": False,
     }
     y = {"range": [len(names) - 0.6, -0.8], "visible": False}
@@ -203,7 +203,7 @@ def _draw_window(table: Columns) -> Spec:
     total = sum(sizes)
     window = sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
-    x = {"range": [0, total], "tickformat": "~s", "title": "tokens"}
+    x = {**TOKENS, "range": [0, total]}
     drawn = layout(170, x, {"visible": False, "range": [-0.6, 0.75]})
     if total > window:
         ends = {"x0": window, "x1": window, "y0": -0.5, "y1": 0.5}
@@ -274,10 +274,9 @@ def _draw_waterfall(table: Columns) -> Spec:
     bar = with_texts(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
     widest = float(max(high))
     x = {
+        **TOKENS,
         "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],
-        "tickformat": "~s",
         "nticks": 5,
-        "title": "tokens",
         "showgrid": False,
     }
     ticks = [label(line) for line in lines]

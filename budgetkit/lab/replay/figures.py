@@ -23,6 +23,7 @@ from budgetkit.budget.html import (
     translucent,
 )
 from budgetkit.lab.figures.question import (
+    TOKENS,
     Question,
     Spec,
     across,
@@ -35,6 +36,7 @@ from budgetkit.lab.figures.question import (
     points,
     short,
     table_rows,
+    tick_format,
 )
 from budgetkit.lab.replay.forecast import fan as spread_of
 from budgetkit.lab.replay.forecast import straight_line
@@ -104,7 +106,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         anchors = {"xanchor": "right", "yanchor": "top" if is_below else "bottom"}
         notes.append(note(text, 1, at, xref="paper", **anchors))
     x = {"title": "turn", "showgrid": False, "nticks": 8}
-    y = {"rangemode": "tozero", "tickformat": "~s", "title": "tokens"}
+    y = {**TOKENS, "rangemode": "tozero"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
 
 
@@ -155,7 +157,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
         "shapes": [across(limit, ALARM)],
     }
     top = max(limit, int(once["limit"].max())) * 1.23
-    y = {"range": [0, top], "tickformat": "~s", "title": "tokens", "showgrid": False}
+    y = {**TOKENS, "range": [0, top], "showgrid": False}
     return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
 
 
@@ -171,14 +173,16 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
     return line(x, y, mode="lines", name=plain(name), **more)
 
 
-def _requests(last: int, every_turn: bool) -> Data:
+def request_axis(last: int, every_turn: bool = False) -> Data:
     """Return the axis of requests, or of turns if each has one request."""
     title = "turn" if every_turn else "request"
-    return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
+    return {"title": title, "range": [1, max(1, last) + 1], "showgrid": False, **counted(last)}
 
 
 def _axis(table: pd.DataFrame) -> Data:
-    return _requests(int(table["request"].max()), bool((table["request"] == table["turn"]).all()))
+    return request_axis(
+        int(table["request"].max()), bool((table["request"] == table["turn"]).all())
+    )
 
 
 def _caching_table(outcome: Replay) -> pd.DataFrame:
@@ -188,7 +192,7 @@ def _caching_table(outcome: Replay) -> pd.DataFrame:
 def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
-    y = {"tickformat": "~s", "rangemode": "tozero", "title": "tokens"}
+    y = {**TOKENS, "rangemode": "tozero"}
     return {
         "data": traces,
         "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND),
@@ -233,13 +237,7 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
     top = 1.05 * float(table["spent"].max())
-    if unit != "US dollars":
-        form = "~s"
-    elif top >= 1:
-        form = ",.2~f"
-    else:
-        form = ".3~r"
-    y = {"title": unit, "range": [0, top or 1.0], "tickformat": form}
+    y = {"title": unit, "range": [0, top or 1.0], "tickformat": tick_format(top)}
     height = max(320, 16 * len(policies) + 100)  # so that each name has a line
     spec_layout = layout(height, _axis(table), y, hovermode="x unified", annotations=notes)
     spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
@@ -299,7 +297,10 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": "message", "autorange": "reversed", **counted(len(table))}
-    return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
+    return {
+        "data": traces,
+        "layout": layout(340, request_axis(last, every_turn), y_axis, **_LEGEND),
+    }
 
 
 def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:

@@ -11,10 +11,10 @@ import budgetkit.frames as pd
 from budgetkit.budget import many
 from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE, translucent
 from budgetkit.lab.figures.question import (
+    TOKENS,
     Question,
     Spec,
     across,
-    counted,
     dollars,
     hover,
     layout,
@@ -26,7 +26,7 @@ from budgetkit.lab.figures.question import (
     short,
     table_rows,
 )
-from budgetkit.lab.replay.figures import LINES
+from budgetkit.lab.replay.figures import LINES, request_axis
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text
@@ -118,7 +118,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     height = _PIXELS * len(systems) + 130
-    x = _request_axis(int(table["request"].max()))
+    x = request_axis(int(table["request"].max()) - 1)
     y = {
         "visible": False,
         "range": [-len(systems) + 0.8, 1.05],
@@ -128,15 +128,6 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
     traces += _legend(table)
     return {"data": traces, "layout": layout(height, x, y, annotations=notes, **below)}
-
-
-def _request_axis(last: int) -> Spec:
-    return {
-        "title": "request",
-        "range": [1, max(2, last)],
-        "showgrid": False,
-        **counted(last),
-    }
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
@@ -204,14 +195,15 @@ def _reads_table(session: Session) -> pd.DataFrame:
 
 def _draw_reads(table: pd.DataFrame) -> Spec:
     at = table["request"]
-    # The prediction is the wider line: where it is right, it is the border of the other.
-    shades: list[tuple[str, str, Spec]] = [
-        ("foretold", "read, as predicted", {"color": ORANGE, "width": 5}),
-        ("read", "read, as recorded", {"color": BLUE, "width": 1.5}),
-    ]
     area: Spec = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
-    traces = [named_line(at, table["prompt"], "prompt", **area)]
-    traces += [named_line(at, table[column], name, line=style) for column, name, style in shades]
+    # The prediction is the wider line: where it is right, it is the border of the other.
+    wide = {"color": ORANGE, "width": 5}
+    thin = {"color": BLUE, "width": 1.5}
+    traces = [
+        named_line(at, table["prompt"], "prompt", **area),
+        named_line(at, table["foretold"], "read, as predicted", line=wide),
+        named_line(at, table["read"], "read, as recorded", line=thin),
+    ]
     missed = table[table["missed"] > 0]
     texts = [
         f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
@@ -220,8 +212,8 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     mark = {"symbol": "x", "color": ALARM, "size": 8}
     shown = {"text": texts, "hoverinfo": "text"}
     traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, **shown))
-    x = _request_axis(int(at.max()))
-    y = {"tickformat": "~s", "rangemode": "tozero", "title": "tokens"}
+    x = request_axis(int(at.max()) - 1)  # lines end at the last request, areas after it
+    y = {**TOKENS, "rangemode": "tozero"}
     return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
 
 

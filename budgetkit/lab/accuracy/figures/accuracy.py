@@ -12,7 +12,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.html import ALARM, BLUE, GREEN, ORANGE, POOL, SLATE, colour
 from budgetkit.lab.accuracy import buffer_for
 from budgetkit.lab.figures.question import (
-    INK,
+    TOKENS,
     Question,
     Spec,
     bars,
@@ -25,6 +25,7 @@ from budgetkit.lab.figures.question import (
     signed,
     with_texts,
 )
+from budgetkit.lab.figures.scales import INK
 from budgetkit.plan import Floats, allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
@@ -256,8 +257,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
     x = {
-        "title": "tokens",
-        "tickformat": "~s",
+        **TOKENS,
         "nticks": 6,
         "zerolinewidth": 2,
         "range": [low - 0.42 * reach if low else 0, high + 0.28 * reach],

@@ -28,7 +28,7 @@ from budgetkit.budget.html import (
 from budgetkit.counters import counter
 from budgetkit.lab.accuracy.kinds import language_of
 from budgetkit.lab.figures.question import (
-    INK,
+    TOKENS,
     Columns,
     Question,
     Spec,
@@ -42,7 +42,7 @@ from budgetkit.lab.figures.question import (
     short,
     table_rows,
 )
-from budgetkit.lab.figures.scales import LETTER, width_of
+from budgetkit.lab.figures.scales import INK, LETTER, width_of
 from budgetkit.plan import Floats, Item, Plan
 
 MOST = 600  # points; more are a cloud
@@ -338,7 +338,7 @@ def _draw_overrun(table: Columns) -> Spec:
     mark = {"type": "line", "x0": limit, "x1": limit, "y0": -0.6, "y1": 1.5, "line": line}
     notes = [note(f"budget: {limit:,}", limit, -0.6, yanchor="bottom")]
     reach = [0, 1.05 * max(*totals, limit)]
-    across = {"range": reach, "tickformat": "~s", "title": "tokens"}
+    across = {**TOKENS, "range": reach}
     names = [f"counted<br>{totals[0]:,}", f"actual<br>{totals[1]:,}"]
     down = {"range": [1.6, -0.9], "tickvals": [0, 1], "ticktext": names}
     down |= {"showgrid": False, "zeroline": False}
