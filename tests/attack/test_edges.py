@@ -118,7 +118,9 @@ def test_a_price_is_a_number_from_0_on(price: Any) -> None:
 )
 def test_the_name_of_a_model_may_be_long(name: str) -> None:
     """On 0.3.0 the prices of the first took 40 seconds, and to redact the second as long."""
-    trace = bk.Trace("toy", [{"role": "user", "content": "Hello"}], meta={"model": name})
+    trace = bk.Trace(
+        "toy", (bk.Message({"role": "user", "content": "Hello"}),), meta={"model": name}
+    )
     begin = time.perf_counter()
     assert bk.cost.prices(name).input is None
     assert bk.redaction.redact(trace, bk.counter("chars/4")).model is None

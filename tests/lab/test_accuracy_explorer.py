@@ -394,7 +394,7 @@ def test_a_clicked_point_is_read_and_ringed(explorer: AccuracyExplorer) -> None:
     hear(explorer, {"kind": "document", "document": 45, "id": "1"})
     assert explorer.view.reader["title"] == "How python 6 is cut into tokens"
     assert shown(explorer, "document") == explorer.config["document"] == 45
-    assert explorer.view.figure_lengths["spec"]["data"][1]["x"] == [6 * len(CODE)]
+    assert len(explorer.view.figure_strip["spec"]["data"][1]["x"]) == 1
 
 
 def test_without_a_choice_the_worst_is_read_and_a_choice_that_is_filtered_away_comes_back(

@@ -29,7 +29,6 @@ _ELSEWHERE = {
     ),
     "budgetkit.lab.accuracy.figures.documents": (
         "document_errors",
-        "error_by_length",
         "overrun",
         "tokens",
     ),

@@ -5,7 +5,6 @@ from budgetkit.lab.accuracy.figures.accuracy import language_tax as language_tax
 from budgetkit.lab.accuracy.figures.accuracy import rooms as rooms
 from budgetkit.lab.accuracy.figures.accuracy import speeds as speeds
 from budgetkit.lab.accuracy.figures.documents import document_errors as document_errors
-from budgetkit.lab.accuracy.figures.documents import error_by_length as error_by_length
 from budgetkit.lab.accuracy.figures.documents import overrun as overrun
 from budgetkit.lab.accuracy.figures.documents import tokens as tokens
 from budgetkit.lab.figures.errors import counter_error as counter_error

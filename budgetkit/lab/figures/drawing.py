@@ -16,7 +16,6 @@ from budgetkit.lab.figures.marks import (
     DASHES,
     Plot,
     boxes,
-    contour,
     drawn_bars,
     heatmap,
     scatter,
@@ -222,7 +221,7 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
 
 def _data(spec: Spec, plot: Plot) -> Iterator[str]:
     grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
-    draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap, "contour": contour}
+    draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap}
     for trace in spec["data"]:
         if trace["type"] == "box":
             yield from boxes(trace, plot, grouped.index(trace), len(grouped))

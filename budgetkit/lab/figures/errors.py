@@ -8,12 +8,10 @@ A count that is too low makes the budget look larger than it is, and the request
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from budgetkit.budget import Budget, quoted
-from budgetkit.budget.html import ALARM, SLATE, colour
+from budgetkit.budget.html import ALARM, colour
 from budgetkit.lab.figures.question import (
     TOKENS,
     Columns,
@@ -179,11 +177,6 @@ def _draw_map(table: pd.DataFrame) -> Spec:
     across = str(table.columns[0])
     up = str(table.columns[1])
     grid = table.pivot(index=up, columns=across, values="cut")
-    common: dict[str, Any] = {
-        "x": grid.columns.tolist(),
-        "y": grid.index.tolist(),
-        "z": grid.to_numpy().tolist(),
-    }
     hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} {_unit(table)}, cut<extra></extra>"
     scale = [[0, "rgba(0,158,115,0.35)"], [1e-9, "#fde0c5"], [1, ALARM]]
     bar = {
@@ -192,21 +185,18 @@ def _draw_map(table: pd.DataFrame) -> Spec:
         "thickness": 12,
     }
     heat = {
-        **common,
         "type": "heatmap",
+        "x": grid.columns.tolist(),
+        "y": grid.index.tolist(),
+        "z": grid.to_numpy().tolist(),
         "hovertemplate": hover,
         "colorscale": scale,
         "zmin": 0,
         "colorbar": bar,
     }
-    # The line runs where the first token is cut, of any demand: half a token lies between none and one.
-    first = 0.5 / int(table["demands"].max())
-    edge = {"start": first, "end": first, "size": 1, "coloring": "none", "showlabels": False}
-    iso = {**common, "type": "contour", "contours": edge, "showscale": False, "hoverinfo": "skip"}
-    iso |= {"line": {"color": SLATE, "width": 2.5}, "name": "first cut"}
     x = {"title": f"{across}, in tokens", "tickformat": "~s", "showgrid": False}
     y = {"title": f"{up}, in tokens", "tickformat": "~s", "showgrid": False}
-    return {"data": [heat, iso], "layout": layout(400, x, y)}
+    return {"data": [heat], "layout": layout(400, x, y)}
 
 
 def _say_line(table: pd.DataFrame) -> str:

@@ -272,31 +272,6 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
         yield tag("path", d=path, fill=colour)
 
 
-def contour(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw the contour at which the numbers exceed a bound."""
-    bound = trace["contours"]["start"]
-    rows = [
-        [(plot.x.at(x), plot.y.at(y), z) for x, z in zip(trace["x"], row, strict=True)]
-        for y, row in zip(trace["y"], trace["z"], strict=True)
-    ]
-    path = ""
-    for below, above in pairwise(rows):
-        for (one, two), (four, three) in zip(pairwise(below), pairwise(above), strict=True):
-            corners = (one, two, three, four, one)
-            if any(z is None for _, _, z in corners):
-                continue
-            # Where an edge of the cell passes the bound.
-            points = []
-            for (x, y, z), (to_x, to_y, to_z) in pairwise(corners):
-                if (z < bound) != (to_z < bound):
-                    share = (bound - z) / (to_z - z)
-                    points.append((x + share * (to_x - x), y + share * (to_y - y)))
-            path += "".join(way(points[k : k + 2]) for k in range(0, len(points), 2))
-    line = trace["line"]
-    look = {"fill": "none", "stroke": line["color"], "stroke_width": line["width"]}
-    yield tag("path", d=path or "M0 0", **look)
-
-
 def _edges(middles: list[float]) -> list[float]:
     """Return the edges of cells with these centres."""
     if len(middles) == 1:

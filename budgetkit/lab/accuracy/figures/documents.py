@@ -1,4 +1,4 @@
-"""Figures of documents, errors by class and by length, and of texts cut into tokens.
+"""Figures of documents, errors by class, and of texts cut into tokens.
 
     error = estimate / exact - 1
 
@@ -35,7 +35,6 @@ from budgetkit.lab.figures.question import (
     bars,
     label,
     layout,
-    line,
     note,
     plain,
     points,
@@ -43,7 +42,7 @@ from budgetkit.lab.figures.question import (
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK, LETTER, width_of
-from budgetkit.plan import Floats, Item, Plan
+from budgetkit.plan import Item, Plan
 
 MOST = 600  # points; more are a cloud
 _FIRST = ("document", "class", "language", "exact", "estimate", "error", "characters", "begins")
@@ -179,58 +178,8 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     return {"data": _points(table, error, places, symbol=marks), "layout": drawn}
 
 
-def _draw_lengths(table: pd.DataFrame) -> Spec:
-    error, end, marks = _clipped(table)
-    marks = [mark.replace("right", "up") for mark in marks]
-    x: Spec = {"type": "log", "title": "characters of a document"}
-    size = table["characters"].clip(lower=1)
-    ends = np.log10([size.min(), max(size.max(), 2 * size.min())]) + (-0.1, 0.1)
-    reach = [float(end) for end in ends]
-    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0}
-    x |= {"range": reach, **_round_ticks(reach)}
-    y = {**_axis(error, end), "title": "error", "nticks": 9}
-    middles = _middles(
-        table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error)
-    )
-    data = [*_points(table, table["characters"].tolist(), error, symbol=marks), middles]
-    return {"data": data, "layout": layout(300, x, y, meta={"top": 8})}
-
-
-def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
-    """Draw the median error of stretches along the axis that hold equally many documents."""
-    order = np.argsort(size, kind="stable")
-    stretches = [
-        part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)
-    ]
-    x = [float(np.median(size[part])) for part in stretches]
-    y = [float(np.median(error[part])) for part in stretches]
-    near = [
-        int(number[part[np.argmin(np.abs(error[part] - middle))]])
-        for part, middle in zip(stretches, y, strict=True)
-    ]
-    shape = {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}}
-    hover = "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"
-    tips = {"customdata": near, "hovertemplate": hover}
-    return line(x, (round(v, 2) for v in y), mode="lines+markers", **shape, **tips)
-
-
-def _round_ticks(reach: list[float]) -> Spec:
-    """Return round numbers on a logarithmic axis."""
-    powers = range(int(np.floor(reach[0])), int(np.ceil(reach[1])) + 1)
-    inside: list[int] = []
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        every = [step * 10**power for power in powers if power >= 0 for step in steps]
-        inside = [value for value in every if reach[0] <= np.log10(value) <= reach[1]]
-        if len(inside) <= 6:
-            break
-    return {"tickvals": inside, "ticktext": [short(value) for value in inside]}
-
-
 #: Draw each document's error, class by class.
 document_errors = Question("On what is the count wrong?", _table, _draw_strip)
-
-#: Draw each document's error against its length.
-error_by_length = Question("Are longer texts counted better?", _table, _draw_lengths)
 
 
 CHARACTERS = "chars/4"

@@ -20,7 +20,7 @@ from budgetkit.message import Data
 from budgetkit.promise import needed
 from budgetkit.state import to_json
 
-FIGURES = ("strip", "rooms", "lengths", "buffers", "speeds", "tax")
+FIGURES = ("strip", "rooms", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
@@ -141,7 +141,6 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
 CHART_RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
 LANGUAGES = 36  # bars that can still be told apart
-POINTS = ("strip", "lengths")
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
@@ -162,7 +161,7 @@ def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
 
     def draw() -> Data:
         table = _table(stage, name)
-        click = "document" if name in POINTS else None
+        click = "document" if name == "strip" else None
         return chart(QUESTIONS[name], table, _note(name, table, results), opened, click)
 
     return stage.library.once_large((results.key, name, opened, *depends), draw)
@@ -285,13 +284,6 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             return (
                 f"{sentence}, and {held_back} with the buffer, which guards a full window.{stays}"
             )
-        case "lengths":
-            size = results.errors["characters"]
-            if size.nunique() < 2:
-                return f"All documents have {size.iloc[0]:,} characters."
-            return (
-                "Each point is a document; the line is the median of documents of similar length."
-            )
         case "buffers":
             buffer = results.buffer
             tokens = f"{results.buffered_budget.sizes['safety']:,}"
@@ -311,7 +303,6 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
 QUESTIONS: Mapping[str, Question[...]] = {
     "strip": figures.document_errors,
     "rooms": figures.rooms,
-    "lengths": figures.error_by_length,
     "buffers": figures.buffers,
     "speeds": figures.speeds,
     "tax": figures.language_tax,
