@@ -98,7 +98,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
     ValueError: Reserves (600) and caps (500) exceed the window (1,000) by 100 tokens. Lower a cap or a reserve.
     """
     if not window:
-        raise ValueError("Window is 0 tokens. Give 1 or more.")
+        raise ValueError("The window is 0 tokens. Use at least 1.")
     if reserved >= window:
         raise ValueError(
             f"Reserves ({reserved:,}) fill the window ({window:,}). Lower a reserve or choose a larger window."

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from budgetkit.budget import brief
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
@@ -225,7 +226,7 @@ class SentRequest:
         first = self.written.messages[0].get("role") if self.written.messages else "user"
         if form in USER_FIRST and first != "user":
             warnings.append(
-                f"The request starts with a message of the role {first!r}, which providers of this format may reject. "
+                f"The request starts with a message of the role {brief(first)}, which providers of this format may reject. "
                 'Set start_on="user" to omit it.'
             )
         return tuple(warnings)

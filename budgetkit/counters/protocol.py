@@ -29,7 +29,7 @@ class Counter(Protocol):
         ...
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
+        """Count the tokens in each of several texts."""
         ...
 
 
@@ -144,7 +144,7 @@ class CounterBase:
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
+        """Count the tokens in each of several texts."""
         return [self(text) for text in check_texts(texts, self)]
 
 

@@ -297,7 +297,7 @@ def _load_tested(name: str) -> CountMany | None:
     if not wrong:
         return faster
     warn_caller(
-        f"Cannot count {name} with {_PACKAGE}: {wrong}. Using tiktoken instead, which is slower and just as exact. "
+        f"Cannot use {_PACKAGE} for {name}: {wrong}. Using tiktoken instead, which is slower but just as exact. "
         f"Install another version of {_PACKAGE}, or remove it.",
         RuntimeWarning,
     )

@@ -187,9 +187,9 @@ def _policy(value: object) -> Policy | None:
     if not isinstance(name, str) or not is_plain:
         raise ValueError(
             wrong_type(
-                "policy of the configuration",
+                "policy in the configuration",
                 value,
-                "a name, such as 'oldest first', or a class with numbers and texts, such as "
+                "a name, such as 'oldest first', or a class with its parameters, such as "
                 "{class: SlidingWindow, turns: 6}",
             )
         )

@@ -24,7 +24,7 @@ AnyTrace = Any
 
 
 def trace_of(trace: AnyTrace) -> Trace:
-    """Convert input to a trace; of several conversations, the first.
+    """Convert input to a trace; if it has several conversations, use the first.
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ def answer_sizes(budget: Budget) -> dict[str, int]:
 
 
 def unused_answers(budget: Budget, most: int | None) -> Notices:
-    """Yield each reserve longer than the model's longest answer, with its fix."""
+    """Yield a notice and its fix for each reserve larger than the longest answer."""
     for name, size in answer_sizes(budget).items():
         if most is not None and size > most:
             problem = (

@@ -282,7 +282,7 @@ def prune(
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor
         raise ValueError(
-            f"The history of turn {room.turn} has {max(0, room.limit):,} tokens, but its floor of "
+            f"The history budget of turn {room.turn} is {max(0, room.limit):,} tokens, but its floor of "
             f"{floor.least:,} {floor.unit} "
             f"needs {history.tokens:,} ({over:,} too many). Lower the floor, raise the history budget, or set "
             "conflict='exceed' "

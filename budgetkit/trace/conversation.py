@@ -188,7 +188,7 @@ class Trace:
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return the framing to count with: given, the conversation's, or the counter's."""
+        """Return the given framing, else the conversation's, else the counter's."""
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)

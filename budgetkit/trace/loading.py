@@ -473,7 +473,7 @@ def _files_in(source: Source) -> list[Path]:
 
 
 def sub_agents_of(source: Source) -> list[Path]:
-    """List the files of a session's sub-agents, without links."""
+    """List a session's sub-agent files, skipping links."""
     if not isinstance(source, str | os.PathLike) or Path(source).suffix != ".jsonl":
         return []
     session = Path(source).expanduser().with_suffix("")

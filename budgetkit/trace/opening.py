@@ -119,8 +119,8 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     messages = value["messages"]
     if not isinstance(messages, list | tuple) or not messages:
         expected = "a list of one or more messages, each with a role"
-        kind = "an empty list" if messages == [] else f"of type {type(messages).__name__}"
-        raise ValueError(f"{where}: Invalid messages, {kind}. Expected {expected}.")
+        kind = "an empty list" if messages == [] else f"a value of type {type(messages).__name__}"
+        raise ValueError(f"{where}: Invalid messages: {kind}. Expected {expected}.")
     file = where.rpartition(", line ")[0]
     lines, values = zip(*map(placed, messages), strict=True)
     places = [

@@ -346,7 +346,10 @@ def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
             "content": [{"type": "image_url", "image_url": {"url": PIXEL}}],
         },
     )
-    assert any("shows a picture" in warning for warning in talk.request().warnings) == is_said
+    assert (
+        any("accepts images only from users" in warning for warning in talk.request().warnings)
+        == is_said
+    )
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "an Inspect sample without an epoch": (
         {"messages": None, "target": "x", "output": {}, "id": 1},
-        r"Invalid messages, of type NoneType. Expected a list of one or more messages",
+        r"Invalid messages: a value of type NoneType. Expected a list of one or more messages",
     ),
     "half a preference": (
         {"chosen": "a", "instruction": "b"},

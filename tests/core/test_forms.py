@@ -494,7 +494,7 @@ def test_thinking_that_goes_out_counts_as_a_request_counts_it(model: str) -> Non
     assert request.messages == said
     assert abs(request.tokens - bk.count_request(body).tokens) <= 10
     assert request.tokens > 3_000
-    assert "what thinking in the history costs" in request.warnings[0]
+    assert "Only the provider can count thinking in the history" in request.warnings[0]
 
 
 @pytest.mark.parametrize("framing", [Framing(), None])

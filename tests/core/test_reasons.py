@@ -92,9 +92,9 @@ def test_a_text_that_was_cut_in_numbers_alone_is_not_sent_whole() -> None:
 
 
 def test_a_window_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^Window is 0 tokens\. Give 1 or more\.$"):
+    with pytest.raises(ValueError, match=r"^The window is 0 tokens\. Use at least 1\.$"):
         bk.Budget(0)
-    with pytest.raises(ValueError, match="Window is 0 tokens"):
+    with pytest.raises(ValueError, match="The window is 0 tokens"):
         bk.Budget(100).assign(window=0)
 
 

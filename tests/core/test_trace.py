@@ -515,11 +515,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     "blank file": (b" \n\n\t\n", r"bad.jsonl: no messages in it. Pass messages, each with a role."),
     "no messages": (
         b'{"messages": []}\n',
-        r"bad.jsonl, line 1: Invalid messages, an empty list. .* or more messages, each with a role.",
+        r"bad.jsonl, line 1: Invalid messages: an empty list. .* or more messages, each with a role.",
     ),
     "messages of text": (
         b'{"messages": "Hello"}\n',
-        r"bad.jsonl, line 1: Invalid messages, of type str. .* or more messages, each with a role.",
+        r"bad.jsonl, line 1: Invalid messages: a value of type str. .* or more messages, each with a role.",
     ),
     "message without role": (
         b'{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',

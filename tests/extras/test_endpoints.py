@@ -195,7 +195,7 @@ REFUSALS = [
         429,
         {"retry-after": "20"},
         {"error": {"message": "slow down"}},
-        r"rate limit is reached \(slow down\); wait 20 sec",
+        r"rate limit is reached \(slow down\)\. Wait 20 sec",
     ),
     (
         429,

@@ -328,7 +328,7 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     )
     before = explorer.replay
     explorer.set(conflict="raise")
-    assert said(explorer).startswith("error The history of turn ")
+    assert said(explorer).startswith("error The history budget of turn ")
     assert (explorer.replay, shown(explorer, "conflict")) == (before, "exceed")
 
 

@@ -350,7 +350,9 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     errors = bk.accuracy.compare("chars/4", frame)
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
-    with pytest.raises(ValueError, match="No text column among 'n'. Name one of them 'text'."):
+    with pytest.raises(
+        ValueError, match="No column of texts among 'n'. Pass a table with at least one."
+    ):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 
 

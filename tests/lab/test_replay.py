@@ -208,7 +208,7 @@ def test_a_floor_may_raise() -> None:
     floor = Floor(70, "tokens", "raise")
     with pytest.raises(
         ValueError,
-        match=r"The history of turn 3 has 35 tokens, .* needs 60 \(25 too many\). Lower the",
+        match=r"The history budget of turn 3 is 35 tokens, .* needs 60 \(25 too many\). Lower the",
     ):
         replayed(TOY, window(50), policies.OldestFirst(floor=floor))
 

@@ -195,7 +195,7 @@ def test_the_other_explorers_save_what_they_show(tmp_path: Path) -> None:
     assert "How far off is chars/4?" in without_scripts
     assert without_scripts.count("<tr>") == 6
     accuracy = Page(saved(bk.AccuracyExplorer(), tmp_path))
-    assert len(accuracy.data["tables"]) == 7
+    assert len(accuracy.data["tables"]) == 5
     assert accuracy.data["requests"] == {}
 
 

@@ -82,7 +82,8 @@ def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
         }
         assert named == set(rows.loc[rows["flat"], "value"])
         assert f"{middle.max():,.2f}" in sentences[1]
-    assert bk.figures.settings_compared.spec(table)["layout"]["meta"]["answer"] == sentences[0]
+    answer = bk.figures.settings_compared.spec(table)["layout"]["meta"]["answer"]
+    assert answer == f"As recorded: ${table.attrs['billed']:,.2f}. {sentences[0]}"
 
 
 def test_what_a_value_saves_and_loses_is_said_beside_the_others(session: bk.Session) -> None:

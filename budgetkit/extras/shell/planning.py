@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, many
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.replay.cost import Prices, known_prices
@@ -180,7 +180,7 @@ def compare_command(
     rows = table[~table["policy"].isin(idle)]
     if idle:
         unpruned = table[table["policy"] == idle[0]].assign(
-            policy=f"unpruned: {len(idle)} without effect"
+            policy=f"unpruned: {many(len(idle), 'policy', 'policies')} without effect"
         )
         rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
     has_costs = bool(table["cost"].notna().all())

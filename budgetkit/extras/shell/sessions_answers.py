@@ -51,7 +51,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     title = f"{session.trace.title}: " if with_text else ""
     cost = dollars_text(totals["cost"])
     billed = f", {cost}" if cost else ""
-    named = session.model or "a model that is not named"
+    named = session.model or "an unnamed model"
     requests = many(totals["requests"], "request")
     show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
 
@@ -196,7 +196,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     if len(lines) > 1:
         numbered = ["main line", *(f"sub-agent {number}" for number in range(1, len(lines)))]
         _show_frame(
-            "The main line, and sub-agents apart",
+            "The main line and each sub-agent, separately",
             lines[["line", "requests", "prompt", "cost"]].assign(line=numbered),
             {"prompt": "prompt tokens"},
         )

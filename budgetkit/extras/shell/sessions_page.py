@@ -81,7 +81,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))
     cost = dollars_text(session.totals()["cost"])
-    named = session.model or "a model that is not named"
+    named = session.model or "an unnamed model"
     title = f"A recorded session: {many(len(session.cost), 'request')} to {named}"
     if with_text:
         title = f"{one_line(session.trace.title)}. {title}"

@@ -172,7 +172,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
 
 
 def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
-    """Yield each line, its change and the changed budget."""
+    """List each line with its change and the changed budget."""
     budget = plan.budget
     free = replace(budget, deficit="signed")
     changes = [("window", more, free.assign(window=budget.window + more))]

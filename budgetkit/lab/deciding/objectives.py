@@ -298,7 +298,7 @@ def _parts(conversations: int, seed: int, risk: float) -> Floats:
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, with one decimal below 10.
+    """Format a share as a percentage, with up to one decimal place below 10.
 
     Examples
     --------

@@ -23,7 +23,7 @@ MOST_BARS = 14  # of messages; the table has them all
 class BilledFold(Content):
     """Panel with the ledger of the shown request."""
 
-    stage = "all that this turn asks for, before the budget cuts"
+    stage = "all that this turn asks for, before the budget cuts any"
 
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""

@@ -101,8 +101,8 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) != 1:
         raise ValueError(
-            f"sweep_line draws one varied line, not {len(moved)} ({quoted(moved)}). "
-            "Give the others one size, as in sweep(budget, demand, output=[...]), or draw sweep_map."
+            f"sweep_line needs exactly one varied line of the budget, not {len(moved)} ({quoted(moved)}). "
+            "Give the others a single size, as in sweep(budget, demand, output=[...]), or use sweep_map."
         )
     return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
         moved, kind="stable", ignore_index=True
@@ -163,7 +163,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) < 2:
         raise ValueError(
-            f"sweep_map draws two varied lines, not {len(moved)}. "
+            f"sweep_map needs exactly two varied lines of the budget, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     # The other columns before the section tell one demand from another.

@@ -330,5 +330,5 @@ settings_compared = Question(
     "What would another setting have cost?",
     lambda table: table,
     _draw_settings,
-    say=lambda table: f"As recorded {dollars(table.attrs['billed'])}; {sentences_of(table)[0]}",
+    say=lambda table: f"As recorded: {dollars(table.attrs['billed'])}. {sentences_of(table)[0]}",
 )

@@ -458,7 +458,7 @@ class Session:
         unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
         if not unknown:
             return ""
-        named = ", ".join(name or "a model that is not named" for name in unknown)
+        named = ", ".join(name or "an unnamed model" for name in unknown)
         fix = "Give the prices of another model with --price, or prices= in Python"
         if price_list() is None:
             fix = missing_extra("genai-prices", "lab", "the cost")

@@ -158,7 +158,7 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Write arguments and results as counted: as JSON, or its words."""
+        """Return arguments and results in the form that is counted: JSON or its words."""
         if self.estimate.tool_form == "json":
             return text
         return " ".join(leaves(parsed(text)))

@@ -233,7 +233,7 @@ class FrameRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the charges of an answer: its text, and each call.
+        """List the charges for an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """

@@ -369,7 +369,7 @@ _FIELDS = (
     "usage",
 )
 _DEEPEST_VALUE = 100
-_LIST = "a list of messages; load_trace reads files and tables"
+_LIST = "a list of messages, or open files and tables with load_trace"
 
 
 def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:

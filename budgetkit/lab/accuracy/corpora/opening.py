@@ -112,7 +112,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     is_text = frame.map(lambda value: isinstance(value, str))
     if not is_text.to_numpy().any():
         raise ValueError(
-            f"No text column among {quoted(map(str, frame.columns))}. Name one of them 'text'."
+            f"No column of texts among {quoted(map(str, frame.columns))}. Pass a table with at least one."
         )
     records: list[dict[str, Any]] = [
         {str(name): value for name, value in row.items()} for row in frame.to_dict("records")

@@ -122,7 +122,7 @@ def _hovers(table: pd.DataFrame) -> list[str]:
 
 
 def signed_percent(share: float, digits: int = 1) -> str:
-    """Write a share as percent with its sign.
+    """Format a share as a signed percentage.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def _say_overrun(table: Columns) -> str:
     east = sum(missed[language] for language in set(_LANGUAGES.values()))
     share = east / max(1, sum(missed.values()))
     if over <= 0:
-        return "Its actual tokens fit the budget"
+        return "The actual tokens fit the budget"
     return (
         f"{over:,} tokens more than the budget; Chinese, Japanese and Korean are {100 * share:.0f} % "
         "of the undercount"

@@ -153,7 +153,7 @@ def requests(stage: BudgetStage) -> Data:
         "by": "turn",
         "turns": results.turns.demand.index.tolist(),
         "request": results.turn or 1,
-        "note": "The newest messages that this turn asks for, before the budget cuts.",
+        "note": "The newest messages that this turn asks for, before the budget cuts any.",
         "messages": messages,
         "first": first.tolist(),
         "gone": [],

@@ -211,7 +211,7 @@ def controls(stage: ConversationStage) -> Panel:
     add_trace(panel, stage)
     panel.choice("by", "A request for", results.run.by, command("by", "by"), "by")
     panel.choice("within", "Prunes", settings.within, command("within", "on"), "within")
-    panel.group("What always stays", folds=True)
+    panel.group("Always kept", folds=True)
     least = Number(settings.floor.least, 1)
     tip = "Messages that are never dropped"
     panel.number("least", "Keep at least", least, command("floor", "least", least.read), tip=tip)
