@@ -226,7 +226,7 @@ class SentRequest:
         first = self.written.messages[0].get("role") if self.written.messages else "user"
         if form in USER_FIRST and first != "user":
             warnings.append(
-                f"The request starts with a message of the role {brief(first)}, which providers of this format may reject. "
-                'Set start_on="user" to omit it.'
+                f"The request starts with a message of the role {brief(first)}, which providers of this "
+                'format may reject. Set start_on="user" to omit it.'
             )
         return tuple(warnings)
