@@ -16,7 +16,7 @@ from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
 from tests.browser.explored import expect_kpi, show
 
 NAME = "04-errors.ipynb"
-CHARTS = 7
+CHARTS = 5
 AS_AT_FIRST = (
     "explorer.view.opened = []; explorer.set(corpus='mini-corpus and odd text'); "
     "explorer.reset(); explorer.set(kind=())"
