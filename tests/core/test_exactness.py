@@ -11,6 +11,7 @@ import pytest
 from pytest import approx
 
 import budgetkit as bk
+from budgetkit.counters.reconstructed import is_usable
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
 from budgetkit.requests.billing.request_count import (
@@ -167,7 +168,8 @@ def test_opus_4_7_without_its_vocabulary_has_its_own_hidden_prompt() -> None:
     hidden = [row.tokens for row in counted.ledger if row.kind == "hidden prompt"]
     assert hidden == [675]
     others = bk.count_request(body("claude-opus-4-8", tools=[tool(SCHEMA)]))
-    assert [row.tokens for row in others.ledger if row.kind == "hidden prompt"] == [338]
+    hidden = [row.tokens for row in others.ledger if row.kind == "hidden prompt"]
+    assert hidden == [354 if is_usable() else 338]  # as its vocabulary's frame has it
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5", "gpt-5.4"])
