@@ -124,7 +124,7 @@ def test_one_that_is_off_somewhere_is_left_out_with_a_warning(
         with_package(change),
         pytest.warns(
             RuntimeWarning,
-            match=rf"Cannot count o200k_base with gigatoken: {sentence}.*Using tiktoken instead",
+            match=rf"Cannot use gigatoken for o200k_base: {sentence}.*Using tiktoken instead",
         ),
     ):
         assert speed.accelerated("o200k_base") is None
