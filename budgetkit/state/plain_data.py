@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
@@ -93,7 +94,11 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
     >>> json_data('{"window": 8192}')
     {'window': 8192}
     """
-    return _parse("JSON", what, lambda: json.loads(text, object_pairs_hook=unique_keys))
+    return _parse(
+        "JSON",
+        what,
+        lambda: json.loads(text, object_pairs_hook=unique_keys, parse_int=_whole_number),
+    )
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
@@ -109,6 +114,13 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 class _RefusedError(ValueError):
     """The error for a value that JSON or YAML allows but plain data does not."""
+
+
+def _whole_number(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads some thousand digits
+        raise _RefusedError(f"A number has {len(digits):,} digits. Shorten it.") from None
 
 
 class _Reader(yaml.SafeLoader):
@@ -149,8 +161,7 @@ def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Build a mapping; reject repeated keys."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise _RefusedError(f"Duplicate key {brief(twice)}. Remove one of them.")
     return mapping
 
