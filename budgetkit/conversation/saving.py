@@ -29,6 +29,7 @@ from pydantic import Field, StrictBool, TypeAdapter
 from budgetkit import state
 from budgetkit.budget import Budget, brief
 from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refusing
 from budgetkit.message import Data, Message
@@ -195,6 +196,8 @@ def restored(text: str) -> SavedConversation:
     """Read a saved conversation."""
     with refusing():
         data = json.loads(text)
+        if not isinstance(data, dict):
+            raise ValueError(wrong_kind("saved text", data, "an object"))
         version = data.pop("budgetkit")
     check_version(version, "saved conversation")
     with refusing():
