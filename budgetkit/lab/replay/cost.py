@@ -126,6 +126,13 @@ class Prices:
     lacking : tuple of str
         Missing prices for which others are used, such as "the price of the tier turbo".
 
+    Raises
+    ------
+    TypeError
+        If a price is not a Price.
+    ValueError
+        If the price of searches is not a number from 0 on.
+
     Examples
     --------
     >>> known = Prices("mine", Price(2.0), Price(8.0), Price(0.5))
@@ -142,6 +149,13 @@ class Prices:
     date: str = ""
     searches: float | None = None
     lacking: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for price in (self.input, self.output, self.cache_read, self.cache_write):
+            if not isinstance(price, Price | None):
+                raise TypeError(wrong_type("price", price, "a Price, such as Price(2.5), or None"))
+        if self.searches is not None:
+            Price(self.searches)  # within the same limits
 
     def cost(
         self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None
