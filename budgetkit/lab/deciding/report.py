@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,12 +108,12 @@ class TuningReport:
         cut_short = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on + held_out:,} conversations of "
-            f"{one_line(self.source)}, in halves drawn by seed {self.tuned.seed}; each half is measured with the "
-            "setting that the other chose. "
+            f"{_as_text(one_line(self.source))}, in halves drawn by seed {self.tuned.seed}; each half is measured "
+            "with the setting that the other chose. "
             f"{100 * cut_short:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
             f"{_PROXY}"
         )
-        parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
+        parts = ["# Which budget?", f"**{_as_text(self.sentence(row))}**", how]
         now = f"Each line moved alone; {aim.noun} a conversation, {aim.form.format(self._means()[0][0])} at present:"
         parts += [
             "## What matters",
@@ -161,7 +162,7 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     ends = [
         f"{form.format(row['mean'])} at {row['value']}" for row in table_rows(of_line.iloc[[0, -1]])
     ]
-    return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
+    return f"{_as_text(one_line(line))}: {' to '.join(dict.fromkeys(ends))}"
 
 
 def _markdown(table: pd.DataFrame) -> str:
@@ -174,7 +175,12 @@ def _markdown(table: pd.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
-    return str(value).replace("|", "\\|")
+    return _as_text(str(value))
+
+
+def _as_text(text: str) -> str:
+    """Escape the characters that Markdown would read as a link, markup or a cell."""
+    return re.sub(r"[\\`*\[\]<|]", r"\\\g<0>", text)
 
 
 _COLOURS = {
