@@ -1,5 +1,6 @@
 """The app as it is served: who reaches it, and which files its boxes open."""
 
+import asyncio
 import http.client
 import os
 import re
@@ -13,8 +14,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
 
 import budgetkit as bk
 from budgetkit.lab.explorers.reach import Reach
@@ -44,6 +48,7 @@ class Served:
     port: int
     token: str
     home: Path
+    opened: str = ""
 
     def status(self, path: str, method: str = "GET", host: str = "", **headers: str) -> int:
         return self.answer(path, method, host, **headers)[0]
@@ -66,6 +71,23 @@ class Served:
         """Visit as a browser does for the first time, and return the cookie that it is given."""
         _, headers = self.answer(f"/?token={self.token}")
         return str(headers["Set-Cookie"]).partition(";")[0]
+
+    def kernel(self) -> str:
+        """Open the page, once for all tests, and return the name of its kernel."""
+        if not self.opened:
+            with closing(
+                http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+            ) as connection:
+                connection.request("GET", "/", headers={"Cookie": self.cookie()})
+                page = connection.getresponse().read().decode()
+            self.opened = re.findall(r'kernelId[":\s]+([0-9a-f-]{36})', page)[0]
+        return self.opened
+
+    async def websocket(self, headers: dict[str, str], kernel: str, *protocols: str) -> Any:
+        """Connect to a kernel as its page does."""
+        address = f"ws://127.0.0.1:{self.port}/api/kernels/{kernel}/channels?session_id=here"
+        request = HTTPRequest(address, headers=headers)
+        return await websocket_connect(request, subprotocols=list(protocols))
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +204,59 @@ def test_a_page_on_another_port_of_this_machine_is_refused(served: Served) -> No
         )
         == 200
     )
+
+
+PROTOCOL = "v1.kernel.websocket.jupyter.org"
+NUMBER = 8  # bytes
+
+
+def words(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(NUMBER, "little") for number in numbers)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\xff" * NUMBER,
+        words(2**40) + b"x" * 100,
+        words(13, *([0] * 12)),
+        b"",
+        b"\x01",
+        words(1),
+        "{}",
+        "[]",
+    ],
+)
+def test_a_message_that_states_more_than_it_holds_closes_only_its_own_page(
+    served: Served, message: str | bytes
+) -> None:
+    """Jupyter reads as many offsets as a message states: eight bytes kept the server busy for ever, for everybody."""
+    pages = ({"Cookie": served.cookie()}, served.kernel())
+
+    async def sent() -> str | bytes | None:
+        page = await served.websocket(*pages, PROTOCOL)
+        await page.write_message(message, binary=isinstance(message, bytes))
+        while answer := await page.read_message():
+            pass
+        page.close()
+        return answer
+
+    assert asyncio.run(asyncio.wait_for(sent(), PATIENCE)) is None
+    assert served.status(f"/api/kernels/{pages[1]}", **pages[0]) == 200
+
+
+@pytest.mark.parametrize("protocols", ["", "x" + PROTOCOL, "other, another"])
+def test_a_page_that_speaks_another_protocol_is_refused(served: Served, protocols: str) -> None:
+    """Voilà reads an answer with the charts' script in another protocol for ever."""
+    handshake = {
+        "Cookie": served.cookie(),
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Protocol": protocols,
+    }
+    assert served.status(f"/api/kernels/{served.kernel()}/channels", **handshake) == 400
 
 
 def test_the_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(served: Served) -> None:

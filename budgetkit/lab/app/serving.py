@@ -8,6 +8,7 @@ import os
 import secrets
 import tempfile
 import webbrowser
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from pathlib import Path
@@ -21,16 +22,18 @@ from budgetkit.trace import load_traces, shipped_traces
 with extra("app", "the app as a page of its own"):
     from jupyter_core.paths import jupyter_config_path
     from tornado.httputil import HTTPServerRequest, split_host_and_port
-    from tornado.routing import Matcher, Rule
-    from tornado.web import RequestHandler
+    from tornado.routing import Matcher, PathMatches, Rule
+    from tornado.web import HTTPError, RequestHandler
     from traitlets import default
     from voila.app import Voila
+    from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 FOREIGN_HOST: Final = (
     "This address is not one of the app's; open the one that was printed where it was started."
 )
 NO_TOKEN: Final = "The app is open to whoever started it: open the address that was printed there, with its token."
+WEBSOCKET_PROTOCOL: Final = "v1.kernel.websocket.jupyter.org"
 
 
 @dataclass(frozen=True)
@@ -100,37 +103,28 @@ def _same(offered: str | bytes, secret: str) -> bool:
     return compare_digest(raw, secret.encode())
 
 
-class FirstVisits(Matcher):
-    """A matcher of requests with the token."""
+class Condition(Matcher):
+    """A matcher of requests for which a function returns something."""
 
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
-    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Return a match or None."""
-        if self.gate.is_first_visit(request):
-            return {}
-        return None
-
-
-class Strangers(Matcher):
-    """A matcher of rejected requests."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
+    def __init__(self, holds: Callable[[HTTPServerRequest], object]) -> None:
+        self.holds = holds
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
         """Return a match or None."""
-        return {} if self.gate.refusal(request) else None
+        return {} if self.holds(request) else None
 
 
-class Welcome(RequestHandler):
-    """A handler that sets the cookie and redirects to the app."""
+class Guarded(RequestHandler):
+    """A handler that knows the access check."""
 
-    def initialize(self, gate: Gate, home: str) -> None:
+    def initialize(self, gate: Gate, home: str = "") -> None:
         """Store the access check of the server."""
         self.gate = gate
         self.home = home
+
+
+class Welcome(Guarded):
+    """A handler that sets the cookie and redirects to the app."""
 
     def get(self) -> None:
         """Answer the first visit."""
@@ -141,12 +135,8 @@ class Welcome(RequestHandler):
         self.redirect(self.home)
 
 
-class Refused(RequestHandler):
+class Refused(Guarded):
     """A handler that rejects any request, with the reason."""
-
-    def initialize(self, gate: Gate) -> None:
-        """Store the access check of the server."""
-        self.gate = gate
 
     def prepare(self) -> None:
         """Reject the request with a reason before any handler runs."""
@@ -154,6 +144,30 @@ class Refused(RequestHandler):
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         self.finish(self.gate.refusal(self.request))
+
+
+class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
+    """The websocket of a page, which accepts only messages that its server can read.
+
+    Jupyter and Voilà read as many offsets as a message states: eight bytes would keep the server busy for ever, and so
+    would an answer to a page that does not speak version 1 of the protocol.
+    """
+
+    async def pre_get(self) -> None:
+        """Refuse a page that speaks another protocol."""
+        offered = self.request.headers.get("Sec-WebSocket-Protocol", "")
+        if WEBSOCKET_PROTOCOL not in offered.replace(" ", "").split(","):
+            raise HTTPError(400, f"The app speaks only {WEBSOCKET_PROTOCOL}.")
+        await super().pre_get()
+
+    def on_message(self, ws_message: str | bytes) -> None:
+        """Close the connection if a message states more offsets than it holds."""
+        if isinstance(ws_message, bytes) and (
+            1 < int.from_bytes(ws_message[:8], "little") < len(ws_message) // 8
+        ):
+            super().on_message(ws_message)
+        else:
+            self.close(1007, "Unreadable message.")
 
 
 class GuardedVoila(Voila):  # type: ignore[misc]
@@ -168,8 +182,13 @@ class GuardedVoila(Voila):  # type: ignore[misc]
         """Put the access check before all handlers of Voilà."""
         self.gate = Gate(self.ip)
         return [
-            Rule(FirstVisits(self.gate), Welcome, {"gate": self.gate, "home": self.base_url}),
-            Rule(Strangers(self.gate), Refused, {"gate": self.gate}),
+            Rule(
+                Condition(self.gate.is_first_visit),
+                Welcome,
+                {"gate": self.gate, "home": self.base_url},
+            ),
+            Rule(Condition(self.gate.refusal), Refused, {"gate": self.gate}),
+            Rule(PathMatches(rf"{self.server_url}api/kernels/([\w-]+)/channels"), Channels),
             *super().init_handlers(),
         ]
 
