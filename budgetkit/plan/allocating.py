@@ -186,6 +186,7 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     left = room
     weights_left = weight + sum(other_weight for other_weight, _ in others)
     for _ in others:
+        before = weights_left
         is_content = [
             1 * (wanted * weights_left <= other_weight * left) for other_weight, wanted in others
         ]
@@ -194,6 +195,8 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
         for (other_weight, wanted), content in zip(others, is_content, strict=True):
             left = left - wanted * content
             weights_left = weights_left + other_weight * (1 - content)
+        if np.array_equal(weights_left, before):
+            break  # nobody else is content
 
     # its part, rounded to the nearest token
     return (2 * left * weight + weights_left) // (2 * weights_left)
