@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -267,8 +267,7 @@ def check(
         or not 0 <= most_cut <= 1
     ):
         raise ValueError(out_of_range("most_cut", most_cut, "a share from 0 to 1, such as 0.1"))
-    # A time cannot be compared with a day.
-    if today is not None and (not isinstance(today, date) or isinstance(today, datetime)):
+    if not isinstance(today, date | None):
         raise TypeError(wrong_type("today", today, "a date, such as date(2026, 1, 31)"))
     floor = None if floor is None else check_tokens("floor", floor)
     thinking = check_tokens("thinking", thinking)
@@ -460,7 +459,7 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
 
     Requests to such a model are not answered.
     """
-    if model is None or not model.ends or date.fromisoformat(model.ends) > today:
+    if model is None or not model.ends or model.ends > today.isoformat():
         return []
     problem = f"{one_line(model.name)} was retired on {model.ends}"
     return [Failure("retired", "model", problem, "- Check with a model that is still available.")]
