@@ -233,7 +233,7 @@ def test_a_message_that_states_more_than_it_holds_closes_only_its_own_page(
     """Jupyter reads as many offsets as a message states: eight bytes kept the server busy for ever, for everybody."""
     pages = ({"Cookie": served.cookie()}, served.kernel())
 
-    async def sent() -> str | bytes | None:
+    async def sent() -> Any:
         page = await served.websocket(*pages, PROTOCOL)
         await page.write_message(message, binary=isinstance(message, bytes))
         while answer := await page.read_message():

@@ -74,7 +74,7 @@ class Gate:
             return FOREIGN_HOST
 
         cookie = request.cookies.get(cookie_name(request))
-        if cookie is None or not _same(cookie.value, self.session):
+        if cookie is None or not _same(cookie.value.encode("utf-8", "replace"), self.session):
             return NO_TOKEN
         return ""
 
@@ -94,13 +94,9 @@ def cookie_name(request: HTTPServerRequest) -> str:
     return f"budgetkit-{port or 80}"
 
 
-def _same(offered: str | bytes, secret: str) -> bool:
+def _same(offered: bytes, secret: str) -> bool:
     """Compare two texts in constant time."""
-    if isinstance(offered, str):
-        raw = offered.encode("utf-8", "replace")
-    else:
-        raw = offered
-    return compare_digest(raw, secret.encode())
+    return compare_digest(offered, secret.encode())
 
 
 class Condition(Matcher):
