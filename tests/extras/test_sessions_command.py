@@ -286,6 +286,9 @@ def test_the_cost_of_sub_agents_is_in_the_list_and_told_beside_a_replay(
     shown = capsys.readouterr().out
     assert "As recorded it cost $6.24" in shown
     assert "Not replayed and not in these costs: 1 sub-agent for $6.24." in shown
+    assert run(["sessions", "1", "--what-if", "claude-haiku-4-5"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "As recorded, with claude-sonnet-4-5, it cost $6.24" in shown
 
 
 def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
@@ -358,7 +361,8 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     (place / "none.jsonl").write_text('{"type": "user"}\n')
     assert run(["sessions", "--by", by]) == 0
     shown = capsys.readouterr().out
-    assert "$12.48" in shown and "97%" in shown
+    assert "\u2265 $12.48" in shown and "97%" in shown
+    assert "\u2265 marks sums that leave out sessions without a known cost." in shown
     assert run(["sessions", "--by", by, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert sum(row["requests"] or 0 for row in rows) == 2 * 139

@@ -154,6 +154,8 @@ def list_sessions(
     cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown]
     first = ["in all", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
+    if not total["is_whole"]:
+        show_lines(["\u2265 marks sums that leave out sessions without a known cost."])
     if by is None and len(rows) > newest:
         show_lines(
             [f"{len(rows) - newest:,} older sessions are not listed; -n {len(rows)} lists them."]
@@ -172,8 +174,10 @@ def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     groups: dict[str, dict[str, Any]] = {}
     for row in rows:
         name = row[by] or "unknown"
-        sums = groups.setdefault(name, dict.fromkeys(BILLED) | {by: name, "sessions": 0})
+        empty = dict.fromkeys(BILLED) | {by: name, "sessions": 0, "is_whole": True}
+        sums = groups.setdefault(name, empty)
         sums["sessions"] += 1
+        sums["is_whole"] &= row["cost"] is not None
         for column in BILLED:
             if column != "model" and row[column] is not None:
                 sums[column] = (sums[column] or 0) + row[column]
@@ -190,6 +194,8 @@ def _heads(row: dict[str, Any], columns: list[str]) -> list[Any]:
 def _sums_shown(row: dict[str, Any]) -> list[Any]:
     share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
     cost, missed_cost = map(dollars_text, (row["cost"], row["missed_cost"]))
+    if not row.get("is_whole", True):  # some sessions have no known price
+        cost, missed_cost = (f"\u2265 {text}" if text else "" for text in (cost, missed_cost))
     return [row["requests"], cost, share, row["misses"], missed_cost, row["compactions"]]
 
 

@@ -366,7 +366,8 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         sentences.append(f"At {too_large} prompts exceed the window.")
     if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
         sentences.append(f"At {stops} the program would stop, because it compacts again and again.")
-    recorded = f"As recorded it cost ${attrs['billed']:,.2f}"
+    held_on = f", with {attrs['model']}," if attrs.get("model") else ""
+    recorded = f"As recorded{held_on} it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
         sentences.append(f"{recorded}, less than with any of these values.")
     elif chosen["high"] < attrs["billed"]:

@@ -121,11 +121,11 @@ def what_if(
         compactions, used_later (dropped messages that later ones used), overflows (requests that exceed the window),
         stops (the request at which the program would stop compacting; 0 for none) and flat (True if its range overlaps
         that of the cheapest value; values that let prompts exceed the window, or the program stop, are excluded).
-        `attrs` has replay_error and rule_error (signed shares of the bill; NaN if unknown), billed (in US dollars) and
-        is_ranked. For several sessions, the errors are the largest of all, and `attrs` also has sessions and left_out
-        (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low and
-        saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
-        their replays; negative where the value costs more).
+        `attrs` has replay_error and rule_error (signed shares of the bill; NaN if unknown), billed (in US dollars),
+        is_ranked and, for models, model (the recorded one). For several sessions, the errors are the largest of all,
+        and `attrs` also has sessions and left_out (their numbers), chosen (the value), tried_on (the number of newer
+        sessions), and saved, saved_low and saved_high (shares of the newer sessions' bill, with the 95 % interval over
+        these sessions and the errors of their replays; negative where the value costs more).
 
     Raises
     ------
@@ -235,6 +235,8 @@ class _Trial:
         table.insert(0, "setting", setting)
         is_priced = bool(table["least"][1:].notna().any())
         attrs |= {"billed": billed["least"], "is_ranked": is_near(replay_error) and is_priced}
+        if setting == "model":
+            attrs["model"] = self.session.model
         table.attrs = attrs
         return table
 
