@@ -376,7 +376,7 @@ def _claude_tool(tool: Schema) -> str:
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List the charges of a request to Gemini; answer schemas are free."""
+    """List the charges of a request to Gemini; most answer schemas are free."""
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -392,6 +392,9 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
         before = message
     yield from _gemini_tools(request, frame)
+    if request.schema is not None and frame.schema:
+        written = text_or_json(request.schema.get("schema"))
+        yield Charge("answer schema", "", (written,), frame.schema)
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:

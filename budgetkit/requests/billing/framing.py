@@ -396,7 +396,12 @@ def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | 
         return FrameRules(frame, resolved.name)
     # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
     has_template = frame is not None and frame.form == "template"
-    return EstimatedRules(estimate_for(resolved.name), resolved.name, forgets_thinking=has_template)
+    estimate = estimate_for(resolved.name)
+    if frame is not None and frame.form == "gemini" and frame.schema:
+        # This host bills the answer schema.
+        constants = estimate.constants | {"schema": frame.schema}
+        estimate = replace(estimate, schema_shown=True, constants=constants)
+    return EstimatedRules(estimate, resolved.name, forgets_thinking=has_template)
 
 
 # Counters that say which model they count for.
