@@ -35,6 +35,7 @@ def interleaved(
     """
     for case in cases.values():
         case()
+    gc.freeze()  # what was there before is not searched again and again
     seconds: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(repeats):
         for name, case in cases.items():
@@ -43,6 +44,7 @@ def interleaved(
             for _ in range(in_a_row):
                 case()
             seconds[name].append((time.perf_counter() - start) / in_a_row)
+    gc.unfreeze()
     return seconds
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations  # pytest names its reporter only from 8.4 on
 
+import gc
 import os
 import socket
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
@@ -31,6 +34,16 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("budgetkit")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close_widgets() -> Iterator[None]:
+    """Close the widgets of a module's explorers, which ipywidgets keeps for ever, and search the rest no more."""
+    yield
+    if "ipywidgets" in sys.modules:
+        sys.modules["ipywidgets"].Widget.close_all()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
