@@ -455,3 +455,12 @@ def test_a_misspelt_setting_is_answered_with_the_nearest(
     told = capsys.readouterr().err
     assert "Unknown setting 'treshold'. Did you mean 'threshold'?" in told
     assert "Or name a model." in told
+
+
+def test_lines_that_were_not_read_are_named(home: Path, capsys: Captured) -> None:
+    """In 0.3.0 the screen said nothing of a line that two writers had mixed."""
+    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:60], lines[60][:200] + lines[61][:300], *lines[62:]]))
+    assert run(["sessions", "1"]) == 0
+    assert "Left out: lines that are not valid JSON (1: line 61)." in capsys.readouterr().out

@@ -73,8 +73,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         largest.assign(share=largest["share"].map("{:.0%}".format)),
         {},
     )
-    if session.gap_sentence:
-        show_lines([session.gap_sentence])
+    show_lines(filter(None, [session.gap_sentence, *session.trace.warnings]))
 
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"),
