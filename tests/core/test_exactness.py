@@ -255,3 +255,16 @@ def test_what_few_recorded_calls_have_is_never_called_exact() -> None:
     foretold = billed("Hello", prediction={"type": "content", "content": "Hello world"})
     assert foretold.uncounted == ("a prediction",)
     assert not foretold.exact and foretold.interval[1] is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        ("mcp_servers", [{"type": "url", "url": "https://a/sse"}], "tools of MCP servers"),
+        ("container", {"skills": [{"skill_id": "slides"}]}, "skills of a container"),
+    ],
+)
+def test_what_claude_is_shown_from_elsewhere_is_named(field: str, value: object, name: str) -> None:
+    body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "Hi"}]}
+    assert bk.count_request(body).uncounted == ()
+    assert bk.count_request(body | {field: value}).uncounted == (name,)

@@ -50,6 +50,14 @@ _SERVER_STATE = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),
 }
+# Fields whose content the provider adds to the prompt, by path.
+_BESIDE = {
+    "chat": {"prediction": "a prediction", "documents": "documents beside the messages"},
+    "anthropic": {
+        "mcp_servers": "tools of MCP servers",
+        "container.skills": "skills of a container",
+    },
+}
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
@@ -122,9 +130,8 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     uncounted = [f"server state ({field})" for field in states if raw.get(field)]
     if "web_search_options" in raw:
         uncounted.append("built-in tool web_search")
-    if shape == "chat":
-        names = {"prediction": "a prediction", "documents": "documents beside the messages"}
-        uncounted += [name for field, name in names.items() if raw.get(field)]
+    beside = _BESIDE.get(shape, {})
+    uncounted += [name for path, name in beside.items() if value_at(raw, path)]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
     uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
     budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
