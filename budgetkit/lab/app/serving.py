@@ -274,6 +274,9 @@ def serve(source: str = "support-chat", *options: str) -> None:
                 "--template=budgetkit",
                 # An address may not name another template.
                 "--VoilaConfiguration.allow_template_override=NO",
+                # A kernel whose page is gone ends after ten minutes.
+                "--MappingKernelManager.cull_idle_timeout=600",
+                "--MappingKernelManager.cull_interval=60",
                 *options,
             ]
         )
