@@ -399,7 +399,7 @@ def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | 
     estimate = estimate_for(resolved.name)
     if frame is not None and frame.form == "gemini" and frame.schema:
         # This host bills the answer schema.
-        constants = estimate.constants | {"schema": frame.schema}
+        constants = {**estimate.constants, "schema": frame.schema}
         estimate = replace(estimate, schema_shown=True, constants=constants)
     return EstimatedRules(estimate, resolved.name, forgets_thinking=has_template)
 
