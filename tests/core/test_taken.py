@@ -11,7 +11,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
-from budgetkit.lab.explorers.conversation.settings import CHOICES
+from budgetkit.lab.explorers.conversation.results import CHOICES
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace import messages_of
 

@@ -15,7 +15,7 @@ from budgetkit import figures
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.conversation import replay_run as replays
 from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
-from budgetkit.lab.explorers.conversation.settings import CHOICES, chosen_policy
+from budgetkit.lab.explorers.conversation.results import CHOICES, chosen_policy
 from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.replay.cost import Price, Prices

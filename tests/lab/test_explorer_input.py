@@ -17,7 +17,7 @@ import budgetkit as bk
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation.settings import CHOICES, SAYS
+from budgetkit.lab.explorers.conversation.results import CHOICES, SAYS
 from budgetkit.lab.explorers.panel import decimal, typed_number
 from budgetkit.lab.explorers.report import report_html
 from budgetkit.lab.explorers.view import ONE_MOVE

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation.settings import CHOICES
+from budgetkit.lab.explorers.conversation.results import CHOICES
 from budgetkit.presets import PRESETS
 from tests.conftest import examples
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.app.receipt import RESERVES, receipt
+from budgetkit.lab.app.card import RESERVES, receipt
 from budgetkit.lab.app.sides import MAKERS, Side, sides, table
 from budgetkit.models import DEFAULT_MODEL
 

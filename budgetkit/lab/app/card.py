@@ -2,29 +2,241 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pandas as pd
 
+from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import check_html
+from budgetkit.budget.html import Markup, xml_element
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
-from budgetkit.lab.app.receipt import receipt, receipt_svg
-from budgetkit.lab.app.sides import pin_column, unpinned
+from budgetkit.lab.app.sides import MAKERS, Side, pin_column, unpinned
 from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
-from budgetkit.lab.explorers.budget.results import BudgetStage
+from budgetkit.lab.explorers.budget.results import BudgetStage, known_model
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.budget.why import remedies
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
-from budgetkit.lab.explorers.shelves import advice
-from budgetkit.lab.explorers.stage import Kind, nothing
+from budgetkit.lab.explorers.shelves import Library, advice
+from budgetkit.lab.explorers.stage import Kind, Stage, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
+
+Data = dict[str, Any]
+WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)
+RESERVES: Final = ("0.05", "0.1", "0.15", "0.2", "0.3")
+RESERVE: Final = "output"  # the line that moves
+PRESENT: Final = "as set"
+
+
+def receipt(settings: BudgetSettings, library: Library) -> Data:
+    """Return the receipt's options, and the results of each combination.
+
+    The options are models, windows and reserves.
+    """
+    plain = unpinned(settings)
+    model, _ = known_model(plain.model)
+    window = plain.budget(model).window
+    names = [*dict.fromkeys([plain.model, *MAKERS])]
+    windows = sorted({window, *WINDOWS})
+    reserves = _reserves(plain)
+    points: Data = {}
+    for place, name in enumerate(names):
+        library.report(f"Working out the receipt: {name}", place / len(names))
+        for size in _windows_of(name, windows, plain):
+            for reserve, amount in reserves.items():
+                changed = replace(plain, model=name, window=size, missing_window=None)
+                if amount is not None:
+                    changed = replace(changed, lines={**plain.lines, RESERVE: amount})
+                points[f"{name}|{size}|{reserve}"] = point(changed, library)
+    return {
+        "models": names,
+        "windows": windows,
+        "reserves": [*reserves],
+        "now": [plain.model, window, PRESENT],
+        "points": points,
+    }
+
+
+def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> list[int]:
+    """Return a model's possible windows.
+
+    For the current model, they include the current window.
+    """
+    model, _ = known_model(name)
+    longest = longest_window(model)
+    if name == settings.model:
+        present = settings.budget(model).window
+    else:
+        present = 0
+    return [size for size in windows if longest is None or size <= longest or size == present]
+
+
+def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
+    """Return the selectable reserves; only the current one if it is locked."""
+    if RESERVE in settings.locks:
+        return {PRESENT: None}
+    shares = {
+        f"{100 * Decimal(share):f}".rstrip("0").rstrip(".") + " %": Share(share)
+        for share in RESERVES
+    }
+    return {PRESENT: None, **shares}
+
+
+def point(settings: BudgetSettings, library: Library) -> Data:
+    """Return the results for one model, window and reserve, or an error."""
+    side = Side(settings, library)
+    try:
+        results = side.results
+    except (ValueError, LookupError) as problem:
+        return {"refused": str(problem)}
+    stage = Stage(settings, results, library)
+    counters = counters_of(stage)
+    rows = misjudgements(settings, results.model, library)
+    drawn = strip(room_of(results.plan), rows, counters, has_trace=settings.trace is not None)
+    kpis = [
+        {name: kpi[name] for name in ("key", "label", "value", "change", "level", "color")}
+        for kpi in key_figures(results)
+    ]
+    state = status(stage)
+    return {
+        **headline(settings, results),
+        "level": state["level"],
+        "status": [state["text"], *state["more"]],
+        "kpis": [*kpis, _cost(side)],
+        "bar": side.bar,
+        "strip": drawn,
+    }
+
+
+def _cost(side: Side) -> Data:
+    return {
+        "key": "cost",
+        "label": "prompt, uncached",
+        "value": side.cost,
+        "change": "",
+        "level": "",
+        "color": None,
+    }
+
+
+def receipt_svg(answer: Data) -> str:
+    """Draw the results as SVG: the window, the key figures and the errors."""
+    width = 860
+    left = 24
+    bar_width = 812
+    parts = [
+        xml_element("rect", width=width, height="100%", fill="#ffffff"),
+        _words(left, 34, answer["title"], size=21, weight=650),
+        _words(left, 54, answer["over"], size=12, fill="#57606a"),
+    ]
+    top = 80
+    for line in _wrapped(answer["text"], 118):
+        parts.append(_words(left, top, line, size=14))
+        top += 19
+
+    # The key figures in one row, the bar of the window below them.
+    step = bar_width / max(1, len(answer["kpis"]))
+    for place, kpi in enumerate(answer["kpis"]):
+        parts.append(_words(left + place * step, top + 24, kpi["value"], size=20, weight=600))
+        parts.append(_words(left + place * step, top + 42, kpi["label"], size=12, fill="#57606a"))
+    top += 58
+    x = float(left)
+    for segment in answer["bar"]:
+        size = bar_width * segment["width"] / 100
+        tip = xml_element("title", segment["tip"])
+        parts.append(_block(x, top, size - 1, 34, segment["color"], tip, rx=3))
+        if size > 7.5 * len(segment["name"]) + 8:
+            parts.append(_words(x + 5, top + 21, segment["name"], size=12, halo=True))
+        x += size
+    top += 64
+
+    # The errors by kind: what the budget really takes, with the interval of nine texts in ten.
+    strip_data = answer["strip"]
+    parts.append(_words(left, top, strip_data["title"], size=14, weight=600))
+    for line in _wrapped(strip_data["note"], 130):
+        top += 17
+        parts.append(_words(left, top, line, size=12, fill="#57606a"))
+    for row in strip_data["rows"]:
+        top += 22
+        parts.append(_words(left, top, f"{row['kind']}, {row['where']}", size=12))
+        parts += _reach(row, strip_data, x=210, y=top - 11, width=300)
+        numbers = f"{row['error']}   {row['really']}"
+        if row["between"]:
+            numbers += f" ({row['between']})"
+        parts.append(_words(522, top, f"{numbers}   {row['verdict']}", size=12))
+    height = top + 24
+    drawn = xml_element(
+        "svg",
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        font_family="system-ui, sans-serif",
+    )
+    return f"{drawn}\n"
+
+
+def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Markup]:
+    """Draw a row's bar, the mark of the budget and the interval."""
+    if not row["bar"]:
+        return []
+    scale = width / 100
+    bar = float(row["bar"])
+    line = float(strip_data["line"])
+    low, high = row["interval"]
+    beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
+    return [
+        _block(x, y + 2, min(bar, line) * scale, 10, strip_data["color"]),
+        _block(x + line * scale, y + 2, (bar - line) * scale, 10, beyond),
+        _block(x + line * scale, y - 1, 1.5, 16, "#1b1f24"),
+        _block(x + low * scale, y + 6.4, (high - low) * scale, 1.2, "#1b1f24"),
+    ]
+
+
+def _block(
+    x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
+) -> Markup:
+    """Return a rectangle; a negative width becomes 0."""
+    broad = f"{max(0.0, width):.1f}"
+    return xml_element(
+        "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
+    )
+
+
+def _words(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: int,
+    weight: int = 400,
+    fill: str = "#1b1f24",
+    halo: bool = False,
+) -> Markup:
+    around = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"} if halo else {}
+    look = {"font_size": size, "font_weight": weight, "fill": fill, **around}
+    return xml_element("text", str(words), x=f"{x:.1f}", y=y, **look)
+
+
+def _wrapped(text: str, longest: int) -> list[str]:
+    """Wrap a sentence at a number of characters."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + len(word) + 1 > longest:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
 
 Data = dict[str, Any]
 RECEIPT = "budget"  # what the files of a receipt are called

@@ -19,7 +19,7 @@ from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
 from budgetkit.lab.explorers.panel import Panel
-from budgetkit.lab.explorers.reach import Reach, arguments
+from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Command, F, Kind, S, Stage
@@ -222,10 +222,13 @@ class Explorer(Generic[S, F]):
             self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
 
     def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
-        """Run the command that a control sends."""
+        """Run the command that a control sends, with the control's value as the remaining argument."""
         with self._reporting_problems(ack, key):
             entry = self.panel[key]
-            self._run_command(entry.kind, ack, gesture, beside=key, sent=entry.arguments(value))
+            names = parameters(self.kind.commands[entry.kind])
+            name = next(name for name in names if name not in entry.values)
+            sent = {**entry.values, name: entry.read(value)}
+            self._run_command(entry.kind, ack, gesture, beside=key, sent=sent)
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:

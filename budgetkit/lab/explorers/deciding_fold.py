@@ -26,7 +26,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, 
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.controls import choose_main
-from budgetkit.lab.explorers.conversation.settings import ConversationSettings
+from budgetkit.lab.explorers.conversation.results import ConversationSettings
 from budgetkit.lab.explorers.folds import (
     Content,
     button,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -178,29 +178,11 @@ def box_text(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """The command of an input, the name of its argument, and its parser."""
+    """The command that a control sends, with its fixed arguments and the parser of the other one."""
 
     kind: str
-    name: str
-    read: Callable[[Any], Any]
-    values: Data
-
-    def arguments(self, value: Any) -> Data:
-        """Return the arguments of the command for an entered value."""
-        return {**self.values, self.name: self.read(value)}
-
-
-def command(
-    kind: str, name: str, read: Callable[[Any], Any] = lambda value: value, **values: Any
-) -> Input:
-    """Return an input that sends a command.
-
-    Examples
-    --------
-    >>> command("limits", "at_least", Number(0).read, line="output").arguments("2k")
-    {'line': 'output', 'at_least': 2000}
-    """
-    return Input(kind, name, read, values)
+    values: Data = field(default_factory=dict)
+    read: Callable[[Any], Any] = lambda value: value
 
 
 class Panel:
@@ -213,13 +195,17 @@ class Panel:
     inputs : dict of str to Input
         By the key of the control.
 
+    Notes
+    -----
+    A control sends the command of its own key, unless `sends` names another one.
+
     Examples
     --------
     >>> panel = Panel(models=["gpt-5.4", "gpt-5"])
     >>> panel.group("Model and window")
-    >>> panel.text("model", "Model", "gpt-5.4", command("model", "name"), among="models")
-    >>> panel["model"].arguments("gpt-5"), [control["key"] for control in panel.groups[0]["controls"]]
-    ({'name': 'gpt-5'}, ['model'])
+    >>> panel.text("model", "Model", "gpt-5.4", among="models")
+    >>> panel["model"].kind, [control["key"] for control in panel.groups[0]["controls"]]
+    ('model', ['model'])
     """
 
     def __init__(self, **choices: Sequence[Any]) -> None:
@@ -261,29 +247,41 @@ class Panel:
         for group in self._groups:
             group["controls"] = [drawn for drawn in group["controls"] if drawn["key"] != key]
 
-    def add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
+    def add(self, key: str, kind: str, label: str, sends: Input | None, drawn: Data) -> None:
         """Add a control of any kind."""
-        self.inputs[key] = command
+        self.inputs[key] = sends or Input(key)
         tip = read_toml("glossary.toml")["tips"].get(label, label)
         control = {"is": kind, "key": key, "label": label, "tip": tip, **drawn}
         self._groups[-1]["controls"].append(control)
 
-    def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:
+    def text(
+        self, key: str, label: str, value: str, sends: Input | None = None, **drawn: Any
+    ) -> None:
         """Add a text box; `among` is the list for its completion."""
-        self.add(key, "text", label, command, {"value": value, **drawn})
+        self.add(key, "text", label, sends, {"value": value, **drawn})
 
-    def number(self, key: str, label: str, number: Number, command: Input, **drawn: Any) -> None:
+    def number(
+        self, key: str, label: str, number: Number, sends: Input | None = None, **drawn: Any
+    ) -> None:
         """Add a box for a number, half as wide as the panel."""
-        self.text(key, label, number.text, command, **{"digits": True, "half": True, **drawn})
+        drawn = {"value": number.text, "digits": True, "half": True, **drawn}
+        self.add(key, "text", label, replace(sends or Input(key), read=number.read), drawn)
 
     def choice(
-        self, key: str, label: str, value: Any, command: Input, among: str, **drawn: Any
+        self, key: str, label: str, value: Any, sends: Input | None = None, **drawn: Any
     ) -> None:
-        """Add a list; with `rows`, several entries can be selected."""
-        self.add(key, "choice", label, command, {"value": value, "among": among, **drawn})
+        """Add a list, which `among` names; with `rows`, several entries can be selected."""
+        self.add(key, "choice", label, sends, {"value": value, **drawn})
 
     def line(
-        self, key: str, label: str, slide: Data, number: Number, command: Input, **drawn: Any
+        self,
+        key: str,
+        label: str,
+        slide: Data,
+        number: Number,
+        sends: Input | None = None,
+        **drawn: Any,
     ) -> None:
         """Add a slider with a box for its number; `locked` adds a lock."""
-        self.add(key, "line", label, command, {"slide": slide, "text": number.text, **drawn})
+        drawn = {"slide": slide, "text": number.text, **drawn}
+        self.add(key, "line", label, replace(sends or Input(key), read=number.read), drawn)

@@ -152,6 +152,11 @@ def arguments(
         ) from None
 
 
+def parameters(command: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments of a command."""
+    return [*_model(command).model_fields]
+
+
 @cache
 def _model(command: Callable[..., Any]) -> type[BaseModel]:
     """Return the declared arguments of a command as a schema."""

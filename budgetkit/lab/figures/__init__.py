@@ -13,9 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from budgetkit.budget.html import colour
-from budgetkit.lab.figures.errors import counter_error, sweep_line, sweep_map
 from budgetkit.lab.figures.question import Question
-from budgetkit.lab.figures.turns import conversations, ledger, turns
+from budgetkit.lab.figures.turns import conversations, counter_error, ledger, turns
 from budgetkit.lab.figures.window import sections, waterfall, window
 
 #: The figures that live beside their tables, by module; the stub beside this file says the same to a type checker.
@@ -35,6 +34,8 @@ _ELSEWHERE = {
     "budgetkit.lab.figures.tables": (
         "bars",
         "frontier",
+        "sweep_line",
+        "sweep_map",
     ),
     "budgetkit.lab.replay.figures": (
         "caching",
@@ -59,8 +60,6 @@ __all__ = [
     "counter_error",
     "ledger",
     "sections",
-    "sweep_line",
-    "sweep_map",
     "turns",
     "waterfall",
     "window",

@@ -7,13 +7,13 @@ from budgetkit.lab.accuracy.figures.accuracy import speeds as speeds
 from budgetkit.lab.accuracy.figures.documents import document_errors as document_errors
 from budgetkit.lab.accuracy.figures.documents import overrun as overrun
 from budgetkit.lab.accuracy.figures.documents import tokens as tokens
-from budgetkit.lab.figures.errors import counter_error as counter_error
-from budgetkit.lab.figures.errors import sweep_line as sweep_line
-from budgetkit.lab.figures.errors import sweep_map as sweep_map
 from budgetkit.lab.figures.question import Question as Question
 from budgetkit.lab.figures.tables import bars as bars
 from budgetkit.lab.figures.tables import frontier as frontier
+from budgetkit.lab.figures.tables import sweep_line as sweep_line
+from budgetkit.lab.figures.tables import sweep_map as sweep_map
 from budgetkit.lab.figures.turns import conversations as conversations
+from budgetkit.lab.figures.turns import counter_error as counter_error
 from budgetkit.lab.figures.turns import ledger as ledger
 from budgetkit.lab.figures.turns import turns as turns
 from budgetkit.lab.figures.window import sections as sections

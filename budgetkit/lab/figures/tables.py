@@ -1,4 +1,4 @@
-"""Figures of any small table as bars, and of tried settings as points."""
+"""Figures of tables: any small one as bars, tried settings as points, and the sweep of a line or two."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.html import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
+from budgetkit.budget import quoted
+from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION, colour
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
+    end_labels,
     label,
     layout,
     line,
+    named_line,
     note,
     plain,
+    signed,
     table_rows,
     tick_format,
     with_texts,
 )
 from budgetkit.lab.figures.question import bars as lying
+from budgetkit.plan.batch import LINES
 
 _ROW = 20  # pixels for a bar
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
@@ -155,3 +160,139 @@ def _say_frontier(table: pd.DataFrame) -> str:
 
 #: Draw settings by two measures, where lower is better, and name those that no other beats in both.
 frontier = Question("Which settings are worth a choice?", _frontier, _draw_frontier, _say_frontier)
+
+
+CUT = "cut in all"
+
+
+def _moved(swept: pd.DataFrame) -> list[str]:
+    # A table from elsewhere does not say which of its columns were moved: all that stand where lines stand.
+    names = [str(name) for name in swept.columns]
+    return list(swept.attrs.get(LINES, names[: names.index("section")]))
+
+
+def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
+    moved = _moved(swept)
+    if len(moved) != 1:
+        raise ValueError(
+            f"sweep_line needs exactly one varied line of the budget, not {len(moved)} ({quoted(moved)}). "
+            "Give the others a single size, as in sweep(budget, demand, output=[...]), or use sweep_map."
+        )
+    return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
+        moved, kind="stable", ignore_index=True
+    )
+
+
+def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return the mean over the demands, and their number."""
+    by_key = swept.groupby(keys, sort=False)[columns]
+    demands = by_key.size()
+    means = by_key.mean() if (demands > 1).any() else by_key.sum()
+    return means.assign(demands=demands).reset_index()
+
+
+def _unit(table: pd.DataFrame) -> str:
+    """Return the unit of a table's numbers.
+
+    The unit is tokens, or mean tokens for several demands.
+    """
+    most = int(table["demands"].max())
+    if most == 1:
+        return "tokens"
+    return f"tokens, mean of {most:,} demands"
+
+
+def _draw_line(table: pd.DataFrame) -> Spec:
+    by = str(table.columns[0])
+    lines = []
+    shown = []
+    for section in dict.fromkeys(map(str, table["section"])):
+        rows = table[table["section"] == section]
+        if rows["demand"].any():
+            shown.append(section)
+            style = {"color": colour(section), "width": 2.5}
+            line = named_line(rows[by], rows["granted"], plain(section), line=style, mode="lines")
+            lines.append(line)
+    whole = table.groupby(by, as_index=False)["cut"].sum()
+    dots = {"color": ALARM, "dash": "dot", "width": 2}
+    total = named_line(whole[by], whole["cut"], CUT, line=dots, mode="lines")
+    x = {
+        "title": f"{by}, in tokens",
+        "tickformat": "~s",
+        "showgrid": False,
+        "nticks": 8,
+    }
+    y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": _unit(table)}
+    wide = table.pivot(index=by, columns="section", values="granted")[shown]
+    wide = wide.assign(**{CUT: whole["cut"].to_numpy()})
+    ends = {name: plain(name) for name in (*shown, CUT)}
+    notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.09, along=by)
+    return {
+        "data": [*lines, total],
+        "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
+    }
+
+
+def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
+    moved = _moved(swept)
+    if len(moved) < 2:
+        raise ValueError(
+            f"sweep_map needs exactly two varied lines of the budget, not {len(moved)}. "
+            "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
+        )
+    # The other columns before the section tell one demand from another.
+    names = [*map(str, swept.columns)]
+    keys = [*dict.fromkeys([*moved, *names[: names.index("section")]])]
+    whole = swept.groupby(keys, sort=False, as_index=False)[["cut"]].sum()
+    return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
+
+
+def _draw_map(table: pd.DataFrame) -> Spec:
+    across = str(table.columns[0])
+    up = str(table.columns[1])
+    grid = table.pivot(index=up, columns=across, values="cut")
+    hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} {_unit(table)}, cut<extra></extra>"
+    scale = [[0, "rgba(0,158,115,0.35)"], [1e-9, "#fde0c5"], [1, ALARM]]
+    bar = {
+        "title": {"text": f"cut, {_unit(table)}", "side": "right"},
+        "tickformat": "~s",
+        "thickness": 12,
+    }
+    heat = {
+        "type": "heatmap",
+        "x": grid.columns.tolist(),
+        "y": grid.index.tolist(),
+        "z": grid.to_numpy().tolist(),
+        "hovertemplate": hover,
+        "colorscale": scale,
+        "zmin": 0,
+        "colorbar": bar,
+    }
+    x = {"title": f"{across}, in tokens", "tickformat": "~s", "showgrid": False}
+    y = {"title": f"{up}, in tokens", "tickformat": "~s", "showgrid": False}
+    return {"data": [heat], "layout": layout(400, x, y)}
+
+
+def _say_line(table: pd.DataFrame) -> str:
+    by = str(table.columns[0])
+    granted = table.pivot_table("granted", by, "section", sort=False)
+    changes = (granted.iloc[-1] - granted.iloc[0]).round().astype(int)
+    texts = [f"{name} {signed(change, True)}" for name, change in changes.items() if change]
+    first, last = granted.index[[0, -1]]
+    return f"From {by} {first:,} to {last:,}: {', '.join(texts) or 'no change'}"
+
+
+def _say_map(table: pd.DataFrame) -> str:
+    across, up = map(str, table.columns[:2])
+    whole = table[table["cut"] == 0]
+    if whole.empty:
+        return "Something is cut in every combination"
+    row = whole.nsmallest(1, across).iloc[0]
+    return f"In the green area; its smallest {across} is {row[across]:,}, at {up} {row[up]:,}"
+
+
+#: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
+sweep_line = Question("Which sections gain or lose tokens?", _line_table, _draw_line, _say_line)
+
+#: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
+sweep_map = Question("Where is nothing cut?", _map_table, _draw_map, _say_map)

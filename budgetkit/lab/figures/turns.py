@@ -309,3 +309,63 @@ def _draw_conversations(table: Columns) -> Spec:
 conversations = Question(
     "How many conversations lose something?", _answer_conversations, _draw_conversations
 )
+
+
+def _answer_counts(
+    budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch
+) -> Columns:
+    both = batch_of(exact), batch_of(rough)
+    sums = [batch.asked for batch in both]
+    limits = [remainder_columns(budget, batch.columns(budget))["limit"] for batch in both]
+    error = sums[1] - sums[0]
+    rows = {
+        "exact": sums[0],
+        "rough": sums[1],
+        "error": error,
+        "error_percent": (100 * error / sums[0].clip(min=1)).round(1),
+        "exact_limit": limits[0],
+        "rough_limit": limits[1],
+        "shift": limits[1] - limits[0],
+    }
+    turns = both[0].demand.index.tolist()
+    columns = {name: column.tolist() for name, column in rows.items()}
+    return {"turn": turns, "line": [budget.remainder or ALL] * len(turns), **columns}
+
+
+def _draw_counts(table: Columns) -> Spec:
+    section = str(table["line"][0])
+    names = {"error": "count"}
+    dots = {"color": ALARM, "width": 2, "dash": "dot"}
+    text = "rough count minus exact count"
+    lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
+    if section != ALL:  # what is usable does not depend on any count
+        names["shift"] = f"{plain(section)} budget"
+        text = f"{names['shift']} by the rough count, minus the exact one"
+        solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
+        lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
+    low = min(0, *(min(table[name]) for name in names))
+    high = max(0, *(max(table[name]) for name in names))
+    height = max(1, high - low)
+    ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
+    notes = end_labels(table, ends, height * 0.11)
+    x = {"title": "turn", "showgrid": False, **counted(len(table["turn"]))}
+    y = {
+        **TOKENS,
+        "range": [low - height * (0.14 if low < 0 else 0.08), high + height * 0.22],
+        "nticks": 6,
+        "zerolinewidth": 2,
+    }
+    return {
+        "data": lines,
+        "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8}),
+    }
+
+
+def _say_counts(table: Columns) -> str:
+    error = table["error"][-1]
+    way = "too low" if error < 0 else "too high"
+    return f"At turn {table['turn'][-1]:,} the count is {abs(error):,} tokens {way}"
+
+
+#: Draw a rough counter's error on a conversation, and how far it moves the history budget.
+counter_error = Question("What does a rough count cost?", _answer_counts, _draw_counts, _say_counts)

@@ -35,7 +35,7 @@ from budgetkit.lab.explorers.budget.settings import (
     shortest_ratio,
     window_stops,
 )
-from budgetkit.lab.explorers.panel import Number, Panel, command
+from budgetkit.lab.explorers.panel import Input, Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
@@ -337,15 +337,14 @@ def controls(stage: BudgetStage) -> Panel:
         add_place(panel, "turn", "Turn", results.turn or 1, len(demand))
     panel.group("Sizes asked for")
     for grant in () if has_trace else results.plan.grants:
+        section = grant.section
+        typed = Input("demand", {"section": section})
+        tip = f"Size that {section} asks for, in tokens"
         number = Number(grant.demand, whole=budget.window)
-        typed = command("demand", "tokens", number.read, section=grant.section)
-        tip = f"Size that {grant.section} asks for, in tokens"
-        panel.number(f"demand_{grant.section}", grant.section, number, typed, half=False, tip=tip)
+        panel.number(f"demand_{section}", section, number, typed, half=False, tip=tip)
     panel.group("Conversation and counter", folds=True)
     add_trace(panel, stage)
-    panel.text(
-        "compare", "Compare with", settings.cheap, command("compare", "name"), among="counters"
-    )
+    panel.text("compare", "Compare with", settings.cheap, among="counters")
     return panel
 
 
@@ -362,14 +361,11 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
         "presets": [*((name, title) for title, name in known_presets()), *own],
         "windows": [(stop, f"{stop:,}") for stop in stops],
     }
-    hint = "type to search"
-    named = command("model", "name")
-    panel.text("model", "Model", settings.model, named, among="models", hint=hint)
-    panel.choice("preset", "Preset", settings.preset, command("preset", "name"), "presets")
-    number = Number(budget.window, 1)
+    panel.text("model", "Model", settings.model, among="models", hint="type to search")
+    panel.choice("preset", "Preset", settings.preset, among="presets")
     slide = {"among": "windows", "value": budget.window}
-    sized = command("line", "tokens", number.read, line="window")
-    panel.line("window", "Window", slide, number, sized)
+    sized = Input("line", {"line": "window"})
+    panel.line("window", "Window", slide, Number(budget.window, 1), sized)
 
 
 def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
@@ -423,7 +419,7 @@ def add_lines(
             label,
             {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
-            command("size", "size", number.read, line=name),
+            Input("size", {"line": name}),
             tip=f"{name}, in percent of the window",
             box_tip=f"{name}, in tokens{empty}",
             share=of_window,
@@ -435,30 +431,27 @@ def add_lines(
         )
         if not can_lock:
             continue
-        panel.inputs[f"lock_{name}"] = command("lock", "on", line=name)
-        panel.inputs[f"on_{name}"] = command("switch", "on", line=name)
+        panel.inputs[f"lock_{name}"] = Input("lock", {"line": name})
+        panel.inputs[f"on_{name}"] = Input("switch", {"line": name})
         if name == LIMITED:
             share = amount if isinstance(amount, Share) else Share(0)
             most = window if share.at_most is None else share.at_most
             limits = {"at_least": share.at_least, "at_most": most}
-            for limit, tip in (
-                ("at_least", f"Smallest {name} reserve"),
-                ("at_most", f"Largest {name} reserve"),
+            for limit, other, tip in (
+                ("at_least", "at_most", f"Smallest {name} reserve, in tokens"),
+                ("at_most", "at_least", f"Largest {name} reserve, in tokens"),
             ):
                 number = Number(limits[limit], 0, window, whole=window)
-                others = {other: value for other, value in limits.items() if other != limit}
-                limited = command("limits", limit, number.read, line=name, **others)
+                limited = Input("limits", {"line": name, other: limits[other]})
                 label = limit.replace("_", " ")
-                panel.number(limit, label, number, limited, tip=f"{tip}, in tokens", locked=locked)
+                panel.number(limit, label, number, limited, tip=tip, locked=locked)
 
 
 def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
     """Add the slider that steps through a conversation."""
     number = Number(now, 1, last)
     slide = {"min": 1, "max": last, "step": 1, "value": now}
-    panel.line(
-        key, label, slide, number, command(key, key, number.read), box_tip=f"{label}, by its number"
-    )
+    panel.line(key, label, slide, number, box_tip=f"{label}, by its number")
 
 
 def add_trace(panel: Panel, stage: AnyStage) -> None:
@@ -466,14 +459,10 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
     settings = stage.settings.budget_settings
     model = stage.budget.results.model
     best = model.encoding if model.encoding_is_own else ""
-    panel.choice("trace", "From", settings.trace, command("trace", "name"), "traces")
-    path = command("path", "path")
-    panel.text("path", "File", settings.path, path, hint="path of a session")
-    counted = command("counter", "name")
-    hint = "the best known"
-    panel.text(
-        "counter", "Plan with", settings.counter or best, counted, among="counters", hint=hint
-    )
+    panel.choice("trace", "From", settings.trace, among="traces")
+    panel.text("path", "File", settings.path, hint="path of a session")
+    name = settings.counter or best
+    panel.text("counter", "Plan with", name, among="counters", hint="the best known")
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
@@ -488,10 +477,10 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
     titles = stage.library.once(
         ("titles", name), lambda: [f"{i + 1}: {trace.title}" for i, trace in enumerate(traces)]
     )
-    chosen = command("conversation", "number", finder(titles, now))
+    chosen = Input("conversation", read=finder(titles, now))
     if len(titles) <= FEW:
         panel.choices["titles"] = [*enumerate(titles)]
-        panel.choice("conversation", "Which", now, chosen, "titles")
+        panel.choice("conversation", "Which", now, chosen, among="titles")
     else:
         panel.choices["titles"] = titles
         hint = "a part of its title"

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Literal
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import out_of_range, unknown_name
@@ -20,21 +20,22 @@ from budgetkit.lab.explorers.budget.controls import (
     add_trace,
 )
 from budgetkit.lab.explorers.conversation.charts import lanes
-from budgetkit.lab.explorers.conversation.results import ConversationStage
-from budgetkit.lab.explorers.conversation.settings import (
+from budgetkit.lab.explorers.conversation.results import (
     CHOICES,
     LIFETIMES,
     LONGEST,
     OWN,
     SAYS,
     ConversationSettings,
+    ConversationStage,
     label_of,
     number_of,
 )
-from budgetkit.lab.explorers.panel import Number, Panel, command
+from budgetkit.lab.explorers.panel import Input, Number, Panel
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prefix import By, requests_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.message import Data
 from budgetkit.pruning.policies import SYSTEMS
 
 
@@ -62,15 +63,11 @@ def set_number(
 
 
 def set_floor(
-    stage: ConversationStage,
-    least: int | None = None,
-    unit: str | None = None,
-    conflict: str | None = None,
+    stage: ConversationStage, part: Literal["least", "unit", "conflict"], value: int | str
 ) -> ConversationSettings:
-    """Set the floor of the history, its unit and its conflict rule."""
-    given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
-    changes = {name: value for name, value in given.items() if value is not None}
-    return replace(stage.settings, floor=replace(stage.settings.floor, **changes))
+    """Set the floor of the history, its unit or its conflict rule."""
+    change: Data = {part: value}
+    return replace(stage.settings, floor=replace(stage.settings.floor, **change))
 
 
 def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
@@ -198,8 +195,8 @@ def controls(stage: ConversationStage) -> Panel:
     add_place(panel, "request", place, results.request, results.requests)
     panel.group("", under=True)
     rules = {"value": settings.chosen, "among": "policies", "lanes": lanes(results)}
-    panel.add("policies", "rules", "Rules compared", command("policies", "names"), rules)
-    panel.inputs["main"] = command("main", "name")
+    panel.add("policies", "rules", "Rules compared", None, rules)
+    panel.inputs["main"] = Input("main")
     panel.group(label_of(settings.main))
     add_numbers(panel, stage)
     panel.group("Budget")
@@ -209,26 +206,24 @@ def controls(stage: ConversationStage) -> Panel:
     add_lines(panel, stage.budget, lines, can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)
-    panel.choice("by", "A request for", results.run.by, command("by", "by"), "by")
-    panel.choice("within", "Prunes", settings.within, command("within", "on"), "within")
+    panel.choice("by", "A request for", results.run.by, among="by")
+    panel.choice("within", "Prunes", settings.within, among="within")
     panel.group("Always kept", folds=True)
     least = Number(settings.floor.least, 1)
     tip = "Messages that are never dropped"
-    panel.number("least", "Keep at least", least, command("floor", "least", least.read), tip=tip)
-    panel.choice("unit", "of", settings.floor.unit, command("floor", "unit"), "units", half=True)
-    conflict = command("floor", "conflict")
-    panel.choice("conflict", "If it won't fit", settings.floor.conflict, conflict, "conflicts")
+    part = [Input("floor", {"part": name}) for name in ("least", "unit", "conflict")]
+    panel.number("least", "Keep at least", least, part[0], tip=tip)
+    panel.choice("unit", "of", settings.floor.unit, part[1], among="units", half=True)
+    conflict = settings.floor.conflict
+    panel.choice("conflict", "If it won't fit", conflict, part[2], among="conflicts")
     add_cache(panel, stage)
     panel.group("Forecast", folds=True)
     turns = Number(results.horizon, 1, MOST_TURNS)
     slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
-    ahead = command("horizon", "turns", turns.read)
-    panel.line("horizon", "Turns ahead", slide, turns, ahead, box_tip="Turns to look ahead")
+    panel.line("horizon", "Turns ahead", slide, turns, box_tip="Turns to look ahead")
     money = Number(settings.money, most=1e9, is_whole=False)
     tip = "Spending limit, in dollars"
-    panel.number(
-        "money", "May cost, $", money, command("money", "money", money.read), tip=tip, half=False
-    )
+    panel.number("money", "May cost, $", money, tip=tip, half=False)
     return panel
 
 
@@ -244,7 +239,7 @@ def add_numbers(panel: Panel, stage: ConversationStage) -> None:
         label = parameter.label if parameter.label == unit else f"{parameter.label}, {unit}"
         ends = {"min": parameter.low, "max": parameter.high}
         slide = {**ends, "step": parameter.step, "value": value}
-        typed = command("number", "value", number.read, policy=policy, number=name)
+        typed = Input("number", {"policy": policy, "number": name})
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
         panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)
 
@@ -254,15 +249,14 @@ def add_cache(panel: Panel, stage: ConversationStage) -> None:
     settings = stage.settings
     panel.group("Prompt cache and prices", folds=True)
     rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
-    panel.choice("rules", "Rules", rules, command("rules", "name"), "rules")
-    lifetime = command("lifetime", "name")
-    panel.choice("lifetime", "Lifetime", settings.lifetime or "", lifetime, "lifetimes")
+    panel.choice("rules", "Rules", rules, among="rules")
+    panel.choice("lifetime", "Lifetime", settings.lifetime or "", among="lifetimes")
     day = settings.on.isoformat() if settings.on else ""
-    panel.text("day", "Prices of", day, command("day", "text"), hint="today")
+    panel.text("day", "Prices of", day, hint="today")
     for name in PRICED:
         price = getattr(stage.results.run.prices, name)
         number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
         label = name.replace("_", " ")
         tip = f"Price for {label}, in dollars for a million tokens"
-        priced = command("price", "price", number.read, of=name)
+        priced = Input("price", {"of": name})
         panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")

@@ -8,8 +8,7 @@ import numpy as np
 
 from budgetkit.budget import brief, many
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import ConversationStage
-from budgetkit.lab.explorers.conversation.settings import ConversationSettings
+from budgetkit.lab.explorers.conversation.results import ConversationSettings, ConversationStage
 from budgetkit.lab.explorers.folds import (
     Content,
     button,
