@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, table_text
-from budgetkit.lab.figures.question import Question, dollars, short, table_rows
+from budgetkit.lab.figures.question import dollars, short, table_rows
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
 from budgetkit.message import Data
 
@@ -42,7 +42,7 @@ TABS = {
 def scene(stage: ConversationStage) -> Data:
     """Return the state of the view, with the shown policy's key figures."""
     results = stage.results
-    kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
+    kpis = [*_totals(results), _evidence(results), _now(results)]
     return {
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
@@ -76,20 +76,14 @@ def lanes(results: ConversationResults) -> list[Data]:
     return drawn
 
 
-def _first(results: ConversationResults) -> Kpi:
-    first = results.shown.first_loss
-    if first is None:
-        value = "none"
-    else:
-        value = f"turn {results.turn_of(first):,}"
-    change = ""
-    if first is not None and results.run.by == "request":
-        change = f"request {first:,}"
-    tip = f"The first request from which something is missing under {brief(results.main)}"
-    return Kpi("first", "first loss", value, tip, change)
-
-
 def _totals(results: ConversationResults) -> list[Kpi]:
+    first = results.shown.first_loss
+    value = "none"
+    change = ""
+    if first is not None:
+        value = f"turn {results.turn_of(first):,}"
+        change = f"request {first:,}" if results.run.by == "request" else ""
+    tip = f"The first request from which something is missing under {brief(results.main)}"
     totals = results.shown.totals
     sent = int(totals["sent"])
     cached = int(totals["cached"])
@@ -100,6 +94,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     if is_known:
         what = "All requests with their answers and summaries"
     return [
+        Kpi("first", "first loss", value, tip, change),
         Kpi(
             "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
         ),
@@ -142,25 +137,26 @@ def _now(results: ConversationResults) -> Kpi:
 
 MARKED = ("timeline", "caching", "dropping")
 BY_REQUEST = (*MARKED, "spending")
-QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name in FIGURES}
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
 def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
     """Return the page's figures by name."""
-    return {name: _chart(name, stage.results, name in opened) for name in FIGURES}
-
-
-def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
-    table, spec = _drawn(name, results)
-    note = NOTES[name](table, results)
-    if opened and len(table) > MOST_ROWS:
-        note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
-    if name in MARKED:
-        spec = marked(spec, results.request)
-    shown = table_text(table.head(MOST_ROWS)) if opened else None
-    click = "request" if name in BY_REQUEST else None
-    return figure(QUESTIONS[name].title, note, spec, shown, click)
+    results = stage.results
+    drawn = {}
+    for name in FIGURES:
+        table, spec = _drawn(name, results)
+        note = _note(name, table, results)
+        if name in MARKED:
+            spec = marked(spec, results.request)
+        shown = None
+        if name in opened:
+            shown = table_text(table.head(MOST_ROWS))
+            if len(table) > MOST_ROWS:
+                note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
+        click = "request" if name in BY_REQUEST else None
+        drawn[name] = figure(getattr(figures, name).title, note, spec, shown, click)
+    return drawn
 
 
 def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:
@@ -185,24 +181,34 @@ def marked(spec: Data, request: int) -> Data:
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
 
-def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
-    cuts = int((results.shown.frame["dropped"] > 0).sum())
-    row = results.shown.frame.iloc[results.request - 1]
-    sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
-    cut = f"cuts at {many(cuts, 'request')}" if cuts else "never cuts"
-    return f"{sentence}; {brief(results.main)} {cut}. Click to go to a {results.run.by}."
+def _note(name: str, table: pd.DataFrame, results: ConversationResults) -> str:
+    """Return the sentence under a figure, which answers its title."""
+    here = results.named(results.request)
+    match name:
+        case "timeline":
+            cuts = int((results.shown.frame["dropped"] > 0).sum())
+            sent = int(results.shown.frame["sent"].iloc[results.request - 1])
+            cut = f"cuts at {many(cuts, 'request')}" if cuts else "never cuts"
+            sentence = f"{here.capitalize()} sends {sent:,} tokens; {brief(results.main)} {cut}"
+            return f"{sentence}. Click to go to a {results.run.by}."
+        case "caching":
+            row = table.iloc[results.request - 1]
+            parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
+            timed = " The messages carry no times, so every pause counts as short."
+            if results.timed:
+                timed = ""
+            return f"{here.capitalize()}: {', '.join(parts)} tokens.{timed}"
+        case "dropping":
+            gone = int((table["until"] <= results.request).sum())
+            return (
+                f"Each line is a message while it is in the window; by {here} {gone:,} have left."
+            )
+        case "spending":
+            return _spending_note(table)
+    return _fan_note(results)
 
 
-def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
-    row = table.iloc[results.request - 1]
-    parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
-    timed = " The messages carry no times, so every pause counts as short."
-    if results.timed:
-        timed = ""
-    return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
-
-
-def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
+def _spending_note(table: pd.DataFrame) -> str:
     ends = table.groupby("policy", sort=False)["spent"].last()
     if str(table["unit"].iloc[0]) != "US dollars":
         return "A price is unknown, so tokens are weighted by the cache: an uncached token counts as 1."
@@ -217,12 +223,7 @@ def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
     return f"{least} in total under {brief(low)}, {most} under {brief(high)}."
 
 
-def _dropping_note(table: pd.DataFrame, results: ConversationResults) -> str:
-    gone = int((table["until"] <= results.request).sum())
-    return f"Each line is a message while it is in the window; by {results.named(results.request)} {gone:,} have left."
-
-
-def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
+def _fan_note(results: ConversationResults) -> str:
     parts = []
     for row in results.ahead.to_dict("records"):
         if pd.isna(row["median"]):
@@ -239,12 +240,3 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
     growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."
     sentence = "; ".join(parts).capitalize() or "No limit is reached in the turns drawn"
     return f"{drawn}, unpruned. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"
-
-
-NOTES = {
-    "timeline": _timeline_note,
-    "caching": _caching_note,
-    "spending": _spending_note,
-    "dropping": _dropping_note,
-    "fan": _fan_note,
-}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from dataclasses import fields
 from datetime import date
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.figures.window import takes_the_rest
 from budgetkit.lab.replay.cost import PRICED, Prices
-from budgetkit.lab.replay.prompt_cache import CACHES
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.message import Data
 from budgetkit.plan.allocating import allocate_frame
 from budgetkit.pruning.policies import NAMED, Policy, System
@@ -50,7 +50,7 @@ def status(stage: ConversationStage) -> Data:
         return silent(results.trace)
     budget = results.budget_results.plan.budget
     model = results.budget_results.model
-    over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
+    over = [*beyond_window(budget, model), *_floors(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
     more = [*over, *beside, *_recorded(results)]
 
@@ -72,30 +72,25 @@ def status(stage: ConversationStage) -> Data:
             come = f"which come more than {cache.lifetime:,.0f} s after the previous one"
             more.append(f"The cache is gone at {late:,} requests, {come}.")
 
-    level = "fits" if results.shown.first_loss is None else "cut"
+    first = results.shown.first_loss
+    level = "fits" if first is None else "cut"
     if over:
         level = "over"
-    more += results.notes
-    if not (excess := _excess(results)):
-        return {"level": level, "text": _lost(results), "more": more}
-    remedies = _remedies(stage)
-    return {"level": level, "text": _lost(results), "more": [excess, *more], "remedies": remedies}
-
-
-def _excess(results: ConversationResults) -> str:
-    """Name the limit that the pruned section exceeds at the first loss, if it does."""
-    first = results.shown.first_loss
+    notice: Data = {"level": level, "text": _lost(results), "more": [*more, *results.notes]}
     if first is None:
-        return ""
+        return notice
+
+    # The limit that the pruned section exceeds at the first loss, if it does.
     name = results.section
     demand = int(results.shown.demand[name].iloc[first - 1])
     limit = results.shown.outcome.columns[name]["limit"][first - 1]
     if demand <= limit:
-        return ""
+        return notice
     whose = f"the {limit:,} that the window leaves it"
     if limit == results.budget.caps[name]:
         whose = f"its cap of {limit:,}"
-    return f"There {name} asks for {demand:,} tokens, above {whose}."
+    excess = f"There {name} asks for {demand:,} tokens, above {whose}."
+    return {**notice, "more": [excess, *notice["more"]], "remedies": _remedies(stage)}
 
 
 def _remedies(stage: ConversationStage) -> list[Data]:
@@ -175,6 +170,7 @@ def _recorded(results: ConversationResults) -> list[str]:
 
 
 def _floors(results: ConversationResults) -> list[str]:
+    """Say which floors and which requests do not fit."""
     sentences = []
     for name, replayed in results.replays.items():
         requests, most = replayed.over
@@ -187,17 +183,13 @@ def _floors(results: ConversationResults) -> list[str]:
                 f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."
             )
-    return sentences
-
-
-def _too_large(results: ConversationResults) -> list[str]:
     requests, most = results.shown.too_large
-    if not requests or results.shown.over[0]:
-        return []
-    return [
-        f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} tokens: "
-        "a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
-    ]
+    if requests and not results.shown.over[0]:
+        sentences.append(
+            f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} "
+            "tokens: a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
+        )
+    return sentences
 
 
 def source(stage: ConversationStage) -> str:
@@ -241,27 +233,21 @@ def texts(stage: ConversationStage) -> dict[str, str]:
     results = stage.results
     base = stage.settings.budget_settings
     budget = budget_program(base, results.budget_results.model, results.budget)
-    return {**budget_texts(stage.budget), "python": replay_program(stage.settings, results, budget)}
-
-
-def replay_program(
-    settings: ConversationSettings, results: ConversationResults, budget: str
-) -> str:
-    """Return a program that replays the conversation under the policy shown."""
     policy = results.policies[results.main]
-    lines = [
-        _trace(settings, results),
-        f"policy = {_policy(policy)}",
-        "",
-        *_replay(settings, results),
-    ]
-    program = "\n".join([budget, *lines])
-    return program.replace(
-        "import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1
+    # The file that the conversation is in, with its path if it is known.
+    name = str(results.trace.source).split(", line")[0]
+    if "/" not in name and "\\" not in name:
+        name = str(base.trace)
+    number = f", conversation={base.conversation}" if base.conversation else ""
+    program = "\n".join(
+        [
+            budget,
+            f"trace = bk.load_trace({name!r}{number})",
+            f"policy = {_policy(policy)}",
+            "",
+            *_replay(stage.settings, results),
+        ]
     )
-
-
-def _imports(program: str, policy: Policy) -> list[str]:
     lines = ["import budgetkit as bk", "from budgetkit.requests import framing_for"]
     if re.search(r"\bdate\(", program):
         lines = ["from datetime import date", "", *lines]
@@ -271,7 +257,8 @@ def _imports(program: str, policy: Policy) -> list[str]:
             lines.append(f"from budgetkit.pruning.policies import {', '.join(names)}")
     if "DEFAULT_ROLES" in program:
         lines.append("from budgetkit.trace import DEFAULT_ROLES")
-    return lines
+    program = program.replace("import budgetkit as bk\n", "\n".join([*lines, ""]), 1)
+    return {**budget_texts(stage.budget), "python": program}
 
 
 def _is_written(policy: Policy) -> bool:
@@ -293,23 +280,16 @@ def _policy(policy: Policy) -> str:
     return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
 
 
-def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
-    name = str(results.trace.source).split(", line")[0] or str(settings.budget_settings.trace)
-    number = ""
-    if settings.budget_settings.conversation:
-        number = f", conversation={settings.budget_settings.conversation}"
-    return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
-
-
-def _source(settings: ConversationSettings, name: str) -> str:
-    if not name or "/" not in name and "\\" not in name:
-        return str(settings.budget_settings.trace)
-    return name
-
-
 def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
     run = results.run
     model = results.budget_results.model
+    cache = f"bk.cost.CACHES[{results.rules!r}]"
+    if results.rules == OWN or run.cache != CACHES[results.rules]:
+        # What differs from an empty one; the source is no number.
+        defaults = {f.name: f.default for f in fields(PromptCache) if f.name != "source"}
+        values = {name: getattr(run.cache, name) for name in defaults}
+        changed = [f"{f}={value!r}" for f, value in values.items() if value != defaults[f]]
+        cache = f"bk.cost.PromptCache({', '.join(changed)})"
     arguments = [
         f"counter={counter_of(settings.budget_settings)}",
         f"framing=framing_for({model.name!r})",
@@ -323,7 +303,7 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
         )
     arguments += [
         f"by={run.by!r}",
-        f"cache={_cache(results)}",
+        f"cache={cache}",
         f"prices={_prices(settings, run.prices)}",
     ]
     return [
@@ -336,12 +316,6 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
     ]
 
 
-def _cache(results: ConversationResults) -> str:
-    if results.rules != OWN and results.run.cache == CACHES[results.rules]:
-        return f"bk.cost.CACHES[{results.rules!r}]"
-    return _call("bk.cost.PromptCache", results.run.cache)
-
-
 def _prices(settings: ConversationSettings, prices: Prices) -> str:
     if settings.given_prices is not None:
         results = {name: getattr(prices, name) for name in PRICED}
@@ -350,9 +324,3 @@ def _prices(settings: ConversationSettings, prices: Prices) -> str:
     day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
     typed = [f"{name}={price!r}" for name, price in settings.prices.items()]
     return f"bk.cost.prices({', '.join([repr(prices.model), day, *typed])})"
-
-
-def _call(name: str, value: Any) -> str:
-    fields = value.__dataclass_fields__
-    changed = [f for f in fields if getattr(value, f) != fields[f].default and f != "source"]
-    return f"{name}({', '.join(f'{f}={getattr(value, f)!r}' for f in changed)})"

@@ -7,11 +7,11 @@ run.replayed({"oldest first": OldestFirst()})    looks that replay up; so does a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -45,8 +45,8 @@ from budgetkit.requests import Framing
 from budgetkit.state import to_json
 from budgetkit.trace import Trace, usage_columns
 
-Spec = Data
-Drawn = tuple[pd.DataFrame, Spec]
+T = TypeVar("T")
+Drawn = tuple[pd.DataFrame, Data]
 _STRETCHES = 120  # of a small chart
 
 
@@ -200,10 +200,7 @@ class ReplayRun:
 
     @property
     def _counted(self) -> tuple[Hashable, ...]:
-        """The key of the counts: trace, counter and framing.
-
-        The entry under it holds the trace, so that no other trace gets the same id.
-        """
+        """The key of the counts: trace, counter and framing."""
         return id(self.trace), self.counter.name, self.framing
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
@@ -217,11 +214,8 @@ class ReplayRun:
         self.library.once(("announced", *self._counted), announce)
         key = self.key
 
-        def pairs() -> tuple[Trace, pd.DataFrame]:
-            return self.trace, evidence(self.trace)
-
         def replayed(policy: Policy) -> Replayed:
-            needs = self.library.once_large(("evidence", id(self.trace)), pairs)[1]
+            needs = self._once("evidence", (), lambda: evidence(self.trace))
             return Replayed(replay(self.trace, self.budget, policy, **self.options), needs)
 
         return {
@@ -237,28 +231,29 @@ class ReplayRun:
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
         """Return this conversation's pace by others of its file, or None if too few."""
-
-        def measure() -> tuple[Trace, Sequence[Trace], Pace | None]:
-            return self.trace, others, pace_of(self.trace, self.counter, others, self.framing)
-
-        return self.library.once_large(("pace", *self._counted, tuple(map(id, others))), measure)[2]
+        # The file holds the others, so that no other trace gets their ids.
+        return self._once(
+            "pace",
+            (*self._counted, tuple(map(id, others))),
+            lambda: pace_of(self.trace, self.counter, others, self.framing),
+        )
 
     def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
         """Return this conversation with drawn continuations, and their spread."""
 
-        def draw() -> tuple[Trace, Ints, pd.DataFrame]:
+        def draw() -> tuple[Ints, pd.DataFrame]:
             sizes = contexts(
                 self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace
             )
-            return self.trace, sizes, figures.fan.table(sizes, known=len(self.trace.turns))
+            return sizes, figures.fan.table(sizes, known=len(self.trace.turns))
 
-        return self.library.once_large(("drawn", *self._counted, turns, pace), draw)[1:]
+        return self._once("drawn", (*self._counted, turns, pace), draw)
 
-    def ahead(self, drawn: Ints, money: float, pace: Pace | None) -> pd.DataFrame:
+    def ahead(self, turns: int, money: float, pace: Pace | None) -> pd.DataFrame:
         """Return the turn when drawn conversations pass each limit."""
 
-        def pass_them() -> tuple[Ints, pd.DataFrame]:
-            turns = drawn.shape[1] - len(self.trace.turns)
+        def pass_them() -> pd.DataFrame:
+            drawn, _ = self.drawn(turns, pace)
             case = (self.trace, self.budget, self.counter, turns, SAMPLES, 0)
             limits = [
                 first_cut(*case, self.roles, self.framing, pace),
@@ -267,50 +262,48 @@ class ReplayRun:
             dollars = spent(drawn, self.prices) if money else None
             if dollars is not None:
                 limits.append(first_over(dollars, {"money spent": money}))
-            return drawn, pd.concat(limits, ignore_index=True)
+            return pd.concat(limits, ignore_index=True)
 
-        return self.library.once_large(
-            (id(drawn), to_json(self.budget), self.prices, money), pass_them
-        )[1]
+        return self._once("ahead", (self.key, turns, pace, money), pass_them)
 
     @property
     def session(self) -> Session | None:
         """The conversation with its provider's bill; None if it records no usage."""
 
-        def read() -> tuple[Trace, Session | None]:
-            return self.trace, None if not len(usage_columns(self.trace)["model"]) else Session(
-                self.trace
-            )
+        def read() -> Session | None:
+            return Session(self.trace) if len(usage_columns(self.trace)["model"]) else None
 
-        return self.library.once_large(("session", id(self.trace)), read)[1]
+        return self._once("session", (), read)
 
     def systems(self, window: int | None) -> Comparison:
         """Replay the rules of the usual systems on the same messages."""
-        session = self.session
+        options = self.prices, self.cache, self.counter
 
-        def compare() -> tuple[Trace, Comparison]:
-            if session is not None:
-                return self.trace, comparison(replay_setup(session, window))
-            setup = replay_setup(self.trace, window, self.prices, self.cache, self.counter)
-            return self.trace, comparison(setup)
+        def compare() -> Comparison:
+            if self.session is not None:
+                return comparison(replay_setup(self.session, window))
+            return comparison(replay_setup(self.trace, window, *options))
 
-        key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)
-        return self.library.once_large(key, compare)[1]
+        return self._once("systems", (*self._counted, window, *options[:2]), compare)
 
     def turning(self, windows: Sequence[int]) -> pd.DataFrame:
         """Return the cheapest rule by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
         counter = None if self.session else self.counter
+        return self._once(
+            "turning",
+            (*self._counted, *windows),
+            lambda: by_price_and_window(source, systems, windows=windows, counter=counter),
+        )
 
-        def turn() -> tuple[Trace, pd.DataFrame]:
-            return self.trace, by_price_and_window(
-                source, systems, windows=windows, counter=counter
-            )
+    def _once(self, what: str, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """Return a value of the conversation, computed once.
 
-        return self.library.once_large(
-            ("turning", id(self.trace), self.counter.name, tuple(windows)), turn
-        )[1]
+        Its entry holds the trace, so that no other trace gets the same id.
+        """
+        once = self.library.once_large
+        return once((what, id(self.trace), *key), lambda: (self.trace, make()))[1]
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
@@ -318,9 +311,7 @@ def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
 
     With `hour` the prices are for a cache that is kept for an hour.
     """
-    return _prices(model, on or datetime.now(UTC).date(), hour)
+    return _prices(model, on or datetime.now(UTC).date(), hour=hour)
 
 
-@lru_cache(32)
-def _prices(model: str, on: date, hour: bool) -> Prices:
-    return cost.prices(model, on, hour=hour)
+_prices = lru_cache(32)(cost.prices)

@@ -329,7 +329,7 @@ class ConversationResults:
     @cached_property
     def ahead(self) -> pd.DataFrame:
         """Turns at which the simulated continuations pass each limit."""
-        return self.run.ahead(self.drawn[0], self.money, self.pace)
+        return self.run.ahead(self.horizon, self.money, self.pace)
 
     @property
     def timed(self) -> bool:
