@@ -194,11 +194,11 @@ def controls(stage: ConversationStage) -> Panel:
     place = "Turn" if results.run.by == "turn" else "Request"
     add_place(panel, "request", place, results.request, results.requests)
     panel.group("", under=True)
-    rules = {"value": settings.chosen, "among": "policies", "lanes": lanes(results)}
-    panel.add("policies", "rules", "Rules compared", None, rules)
+    compared = {"value": settings.chosen, "among": "policies", "lanes": lanes(results)}
+    panel.add("policies", "rules", "Rules compared", None, compared)
     panel.inputs["main"] = Input("main")
     panel.group(label_of(settings.main))
-    add_numbers(panel, stage)
+    _add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)
     lines = ("output", results.section)
@@ -216,7 +216,19 @@ def controls(stage: ConversationStage) -> Panel:
     panel.choice("unit", "of", settings.floor.unit, part[1], among="units", half=True)
     conflict = settings.floor.conflict
     panel.choice("conflict", "If it won't fit", conflict, part[2], among="conflicts")
-    add_cache(panel, stage)
+    panel.group("Prompt cache and prices", folds=True)
+    rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
+    panel.choice("rules", "Rules", rules, among="rules")
+    panel.choice("lifetime", "Lifetime", settings.lifetime or "", among="lifetimes")
+    day = settings.on.isoformat() if settings.on else ""
+    panel.text("day", "Prices of", day, hint="today")
+    for name in PRICED:
+        price = getattr(results.run.prices, name)
+        number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
+        label = name.replace("_", " ")
+        tip = f"Price for {label}, in dollars for a million tokens"
+        priced = Input("price", {"of": name})
+        panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")
     panel.group("Forecast", folds=True)
     turns = Number(results.horizon, 1, MOST_TURNS)
     slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
@@ -227,7 +239,7 @@ def controls(stage: ConversationStage) -> Panel:
     return panel
 
 
-def add_numbers(panel: Panel, stage: ConversationStage) -> None:
+def _add_numbers(panel: Panel, stage: ConversationStage) -> None:
     """Add a slider for each number of the policy that is shown in detail."""
     policy = stage.settings.main
     parameters = CHOICES[policy].parameters if policy in CHOICES else {}
@@ -242,21 +254,3 @@ def add_numbers(panel: Panel, stage: ConversationStage) -> None:
         typed = Input("number", {"policy": policy, "number": name})
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
         panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)
-
-
-def add_cache(panel: Panel, stage: ConversationStage) -> None:
-    """Add the controls of the prompt cache and of the prices."""
-    settings = stage.settings
-    panel.group("Prompt cache and prices", folds=True)
-    rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
-    panel.choice("rules", "Rules", rules, among="rules")
-    panel.choice("lifetime", "Lifetime", settings.lifetime or "", among="lifetimes")
-    day = settings.on.isoformat() if settings.on else ""
-    panel.text("day", "Prices of", day, hint="today")
-    for name in PRICED:
-        price = getattr(stage.results.run.prices, name)
-        number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
-        label = name.replace("_", " ")
-        tip = f"Price for {label}, in dollars for a million tokens"
-        priced = Input("price", {"of": name})
-        panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,37 +50,20 @@ GONE = 8
 FIRST = 2
 
 
-@dataclass(frozen=True)
-class Standing:
-    """State of the messages at one request."""
-
-    there: list[int]
-    absent: list[int]
-    shrunk: list[int]
-    summaries: dict[int, tuple[int, int, int]]
+Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
     """Return the reader: the chosen request's messages, and the missing ones."""
     results = stage.results
-    standing = standing_at(results)
-    # The first messages, the latest losses and cuts, and the newest.
-    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
-    shown = {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
-    called = results.named(results.request)
-    return {
-        "title": f"What does {called} send, and what is missing?",
-        "note": _note(results, standing, shown),
-        "blocks": list(_blocks(results, standing, shown)),
-        "follows": "request",
-    }
-
-
-def standing_at(results: ConversationResults) -> Standing:
-    """Return the state of the messages at the chosen request."""
     outcome = results.shown.outcome
     request = results.request
-    summaries: dict[int, tuple[int, int, int]] = {}
+    there = outcome.present(request)
+    absent = outcome.absent(request)
+    shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
+
+    # Summaries that stand in the request, by slot: their request, messages and tokens.
+    summaries: Summaries = {}
     for at, slot, tokens, slots in outcome.kept.written:
         if at >= request:
             break
@@ -89,18 +72,24 @@ def standing_at(results: ConversationResults) -> Standing:
     for at, slot in outcome.kept.dropped_summaries:
         if at < request and slot in summaries and summaries[slot][0] <= at + 1:
             del summaries[slot]
-    there = outcome.present(request)
-    shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
-    return Standing(there, outcome.absent(request), shrunk, summaries)
+
+    # The first messages, the latest losses and cuts, and the newest.
+    shown = {*there[:FIRST], *there[-NEWEST:], *absent[-GONE:], *shrunk[-GONE:], *summaries}
+    return {
+        "title": f"What does {results.named(request)} send, and what is missing?",
+        "note": _note(results, len(there), absent, shown),
+        "blocks": list(_blocks(results, {*there}, {*absent}, shown, summaries)),
+        "follows": "request",
+    }
 
 
-def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
+def _note(results: ConversationResults, sent: int, absent: list[int], shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
-    there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
-    compacted = len(results.shown.taken_out.intersection(standing.absent))
-    dropped = len(standing.absent) - compacted
+    there = f"{many(sent, 'message')}, {int(row['sent']):,} tokens"
+    compacted = len(results.shown.taken_out.intersection(absent))
+    dropped = len(absent) - compacted
     gone = f"{dropped:,} were dropped before" if dropped else "nothing was dropped before"
-    known = len(standing.there) + len(standing.absent)
+    known = sent + len(absent)
     left = known - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
     messages = len(results.trace.messages)
@@ -111,51 +100,46 @@ def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> 
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
 
 
-def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -> Iterator[Data]:
+def _blocks(
+    results: ConversationResults,
+    there: set[int],
+    absent: set[int],
+    shown: set[int],
+    summaries: Summaries,
+) -> Iterator[Data]:
     """Return blocks in the conversation's order; consecutive hidden messages are one block."""
-    absent = set(standing.absent)
-    for is_shown, slots in groupby(sorted({*standing.there, *absent}), lambda slot: slot in shown):
+    past = results.shown.outcome.placed.tally.past
+    for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
-            yield _gap(results, [*slots], absent)
+            hidden = [*slots]
+            gone = len(absent.intersection(hidden))
+            label = f"#{hidden[0]:,} not shown here"
+            if len(hidden) > 1:
+                which = f"#{hidden[0]:,} to #{hidden[-1]:,}"
+                label = f"{which}: {len(hidden):,} messages not shown here"
+            state = {0: "all still sent", len(hidden): "all gone"}.get(gone, f"{gone:,} gone")
+            mark = f"{sum(int(past[slot].tokens) for slot in hidden):,} tokens, {state}"
+            yield {"label": label, "mark": mark, "level": "gap", "pieces": []}
             continue
         for slot in slots:
-            if slot in standing.summaries:
-                at, replaced, tokens = standing.summaries[slot]
-                words = f"A summary of {replaced:,} messages, written at {results.named(at)}."
+            if slot in summaries:
+                at, replaced, tokens = summaries[slot]
+                text = f"A summary of {replaced:,} messages, written at {results.named(at)}."
                 block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
-                yield block | {"pieces": [{"text": words}]}
-            yield _block(results, slot, slot in absent)
-
-
-def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> Data:
-    tokens = sum(int(results.shown.outcome.placed.tally.past[slot].tokens) for slot in hidden)
-    gone = sum(slot in absent for slot in hidden)
-    label = f"#{hidden[0]:,} not shown here"
-    if len(hidden) > 1:
-        which = f"#{hidden[0]:,} to #{hidden[-1]:,}"
-        label = f"{which}: {len(hidden):,} messages not shown here"
-    state = {0: "all still sent", len(hidden): "all gone"}.get(gone, f"{gone:,} gone")
-    return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
-
-
-def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
-    message = results.trace.messages[slot]
-    tokens = int(results.shown.outcome.placed.tally.past[slot].tokens)
-    fate, level, why = _fate(results, slot, is_absent)
-    mark = f"{tokens:,} tokens"
-    if fate:
-        mark += f", {fate}"
-    pieces = whole(words(message))
-    if level == "cut":
-        pieces = [{**piece, "struck": True} for piece in pieces]
-    return {
-        "key": str(slot),
-        "label": f"#{slot:,} {speaker(message)}",
-        "mark": mark,
-        "level": level,
-        "why": why,
-        "pieces": pieces,
-    }
+                yield block | {"pieces": [{"text": text}]}
+            message = results.trace.messages[slot]
+            fate, level, why = _fate(results, slot, slot in absent)
+            pieces = whole(words(message))
+            if level == "cut":
+                pieces = [{**piece, "struck": True} for piece in pieces]
+            yield {
+                "key": str(slot),
+                "label": f"#{slot:,} {speaker(message)}",
+                "mark": ", ".join(filter(None, [f"{int(past[slot].tokens):,} tokens", fate])),
+                "level": level,
+                "why": why,
+                "pieces": pieces,
+            }
 
 
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
@@ -165,10 +149,10 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     """
     retention = results.shown.outcome.kept
     if is_absent:
-        if slot in results.shown.taken_out:
-            called = results.named(retention.gone[slot] + 1)
-            return f"compacted at {called}", "gone", "The session's own compaction took it out."
         at = retention.gone[slot]
+        if slot in results.shown.taken_out:
+            called = results.named(at + 1)
+            return f"compacted at {called}", "gone", "The session's own compaction took it out."
         word = "summarised" if results.shown.fates[slot] == "summarised" else "dropped"
         return f"{word} at {results.named(at + 1)}", "gone", _why(results, at)
     if NEVER < retention.shrunk[slot] < results.request:
@@ -380,9 +364,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         }
 
     def __repr__(self) -> str:
-        now = self.settings
-        base = now.budget_settings
+        base = self.settings.budget_settings
+        chosen = ", ".join(self.settings.chosen)
         window = f"window={self.budget.window:,}"
-        return (
-            f"ConversationExplorer({base.trace}, {base.model}, {window}, {', '.join(now.chosen)})"
-        )
+        return f"ConversationExplorer({base.trace}, {base.model}, {window}, {chosen})"

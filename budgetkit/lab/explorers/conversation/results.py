@@ -187,23 +187,26 @@ class Choice:
         return replace(policy, floor=floor)
 
 
-def _choice(name: str, numbers: Mapping[str, Mapping[str, Any]]) -> Choice:
-    make = NAMED[name]
-    parameters = {number: Parameter(**fields) for number, fields in numbers.items()}
-    if name in SYSTEMS:
-        return Choice(make, parameters, own_floor=True)
-    return Choice(make.func if isinstance(make, partial) else make, parameters)
-
-
 def _rows() -> Mapping[str, dict[str, Any]]:
     systems = {name: {"says": row["says"]} for name, row in SYSTEMS.items()}
     return read_rows("policies.toml", "policy") | systems
 
 
+def _choices() -> dict[str, Choice]:
+    choices = {}
+    for name, row in _rows().items():
+        make = NAMED[name]
+        own_floor = name in SYSTEMS
+        if isinstance(make, partial) and not own_floor:
+            make = make.func  # its numbers are those of the sliders
+        numbers = row.get("numbers", {}).items()
+        parameters = {number: Parameter(**fields) for number, fields in numbers}
+        choices[name] = Choice(make, parameters, own_floor)
+    return choices
+
+
 #: Choices to tick, by name: the policies of this package, then the policies of systems.
-CHOICES: Mapping[str, Choice] = Table(
-    lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
-)
+CHOICES: Mapping[str, Choice] = Table(_choices)
 
 
 def label_of(name: str) -> str:
@@ -350,7 +353,12 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         budget = bare.plan.budget
     else:
         budget = replace(bare.plan.budget, undeclared="pool")
-    prices = _prices(settings, bare.model.name, rules)
+    hour = rules == "anthropic-1h"
+    prices = settings.given_prices or listed_prices(bare.model.name, settings.on, hour)
+    if settings.prices:
+        typed: Data = {name: Price(price) for name, price in settings.prices.items()}
+        source = f"{prices.source}; {', '.join(sorted(typed))} typed in"
+        prices = replace(prices, source=source, **typed)
     by: By = "request" if any(message.tool_calls for message in trace.messages) else "turn"
     # Where pruning works within a turn, there is no "step", so running calls are history.
     roles = dict(budget.roles or DEFAULT_ROLES)
@@ -410,14 +418,6 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
         (size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window),
         default=None,
     )
-
-
-def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
-    prices = settings.given_prices or listed_prices(model, settings.on, rules == "anthropic-1h")
-    if not settings.prices:
-        return prices
-    typed: Data = {name: Price(price) for name, price in settings.prices.items()}
-    return replace(prices, source=f"{prices.source}; {', '.join(sorted(typed))} typed in", **typed)
 
 
 class BilledFold(reading.BilledFold):

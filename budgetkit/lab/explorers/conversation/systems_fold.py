@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,6 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
-from budgetkit.lab.sessions.setup import RuleOutcome
 from budgetkit.message import Data
 
 _MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first
@@ -51,10 +51,18 @@ class SystemsFold(Content):
         table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
         is_same = stage.results.run.by == "request" and requests == stage.results.requests
+        recorded = "Its cost was not recorded."
+        for row in table_rows(compared.table):
+            if row["system"] == RECORDED and not np.isnan(row["least"]):
+                number = many(row["compactions"], "compaction")
+                lost = many(row["used_later"], "message")
+                recorded = (
+                    f"Recorded: {dollars(row['least'])}, {number}, dropped but used later: {lost}."
+                )
         drawn = figure_part(
             "rules",
             figures.rules_compared.title,
-            f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
+            f"In a window of {compared.setup.budget.window:,} tokens. {recorded}",
             figures.rules_compared.spec(compared, self._followed),
             table_text(table),
             "request" if is_same else None,
@@ -128,23 +136,18 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
     """Return the messages that later calls needed, most often lost first."""
-    needed: dict[int, int] = {}
-    terms: dict[int, str] = {}
-    for needs, term in compared.setup.pairs[["needs", "term"]].values.tolist():
-        needed[needs] = needed.get(needs, 0) + 1
-        terms.setdefault(needs, term)
-    lost: dict[int, int] = {}
+    pairs = compared.setup.pairs
+    needed = Counter(pairs["needs"].tolist())
+    terms = pairs.drop_duplicates("needs").set_index("needs")["term"]
+    lost: Counter[int] = Counter()
     for outcome in compared.outcomes.values():
-        _, needs, there = needed_there(outcome.most, compared.setup.pairs)
-        for place in np.unique(needs[~there]).tolist():
-            lost[place] = lost.get(place, 0) + 1
-    order = sorted(needed, key=lambda place: (-lost.get(place, 0), -needed[place], place))[
-        :_MOST_CHOICES
-    ]
+        _, needs, there = needed_there(outcome.most, pairs)
+        lost.update({*needs[~there].tolist()})
+    order = sorted(needed, key=lambda place: (-lost[place], -needed[place], place))
     messages = compared.setup.trace.messages
     originals = {place: number for number, place in enumerate(compared.setup.places) if place >= 0}
     names: dict[int, str] = {}
-    for place in order:
+    for place in order[:_MOST_CHOICES]:
         number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
         gone = f", lost by {lost[place]:,}" if place in lost else ""
         name = f"message {originals.get(place, place):,} ({messages[place].role})"
@@ -159,38 +162,22 @@ def fates(compared: Comparison, place: int) -> list[Data]:
         outcome = compared.outcomes.get(row["system"])
         if outcome is None:
             continue
-        words, is_lost = _fate(outcome, compared, place)
-        cost = cost_text(row["least"], row["most"])
-        title = f"{row['label']}, {cost}" if cost else str(row["label"])
-        level = "cut" if is_lost else ""
+        kept = outcome.most.kept
+        ends = [(kept.gone[place], "gone"), (kept.shrunk[place], "a placeholder")]
+        at, needs, there = needed_there(outcome.most, compared.setup.pairs)
+        missing = [f"{request + 1:,}" for request in at[(needs == place) & ~there][:5]]
+        level = ""
+        words = "there to the end"
+        if ends := [end for end in ends if end[0] >= 0]:
+            first, word = min(ends, key=lambda end: end[0])
+            needed = "nothing needs it afterwards"
+            if missing:
+                level = "cut"
+                needed = f"needed by the call of request {', '.join(missing)}"
+            words = f"{word} from request {first + 1:,} on; {needed}"
+        title = ", ".join(filter(None, [row["label"], cost_text(row["least"], row["most"])]))
         lines.append({"key": row["system"], "text": title, "note": words, "level": level})
     return lines
-
-
-def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, bool]:
-    kept = outcome.most.kept
-    ends = {"gone": kept.gone[place], "a placeholder": kept.shrunk[place]}
-    listed_ends = {word: at for word, at in ends.items() if at >= 0}
-    at, needs, there = needed_there(outcome.most, compared.setup.pairs)
-    missing = [int(request) + 1 for request in at[(needs == place) & ~there]]
-    if not listed_ends:
-        return "there to the end", False
-    word = min(listed_ends, key=lambda name: listed_ends[name])
-    words = f"{word} from request {listed_ends[word] + 1:,} on"
-    if not missing:
-        return f"{words}; nothing needs it afterwards", False
-    shown = ", ".join(f"{request:,}" for request in missing[:5])
-    return f"{words}; needed by the call of request {shown}", True
-
-
-def _recorded(compared: Comparison) -> str:
-    """Return the recorded bill in a sentence, if it is known."""
-    for row in table_rows(compared.table):
-        if row["system"] == RECORDED and not np.isnan(row["least"]):
-            number = many(row["compactions"], "compaction")
-            lost = many(row["used_later"], "message")
-            return f"Recorded: {dollars(row['least'])}, {number}, dropped but used later: {lost}."
-    return "Its cost was not recorded."
 
 
 #: Windows that are tried, as multiples of the one at hand.
