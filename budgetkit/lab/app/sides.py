@@ -20,7 +20,7 @@ from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
-from budgetkit.lab.explorers.budget.charts import pool_name
+from budgetkit.lab.explorers.budget.charts import claim_name
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, text_part
@@ -62,7 +62,7 @@ class Side:
         whole = max(1, sum(claim.tokens for claim in lines))
         segments = []
         for claim in lines:
-            name = pool_name(plan, claim, rest) if claim.kind == "pool" else claim.line
+            name = claim_name(plan, claim, rest)
             segments.append(
                 {
                     "name": name,

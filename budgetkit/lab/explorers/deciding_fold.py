@@ -21,7 +21,7 @@ from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
 from budgetkit.lab.deciding.space import Values, candidates, setting_text, sizes_of
-from budgetkit.lab.explorers.budget.controls import move_line, set_amount
+from budgetkit.lab.explorers.budget.controls import move_line, set_size
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
@@ -402,7 +402,7 @@ def with_setting(stage: AnyStage, setting: Raw) -> Any:
     for line, tokens in _lines(setting).items():
         budget = stage.settings.budget(stage.results.model)
         results = replace(stage.results, plan=replace(stage.results.plan, budget=budget))
-        change: Callable[..., Any] = set_amount if tokens is None else move_line
+        change: Callable[..., Any] = set_size if tokens is None else move_line
         settings = change(replace(stage, results=results), line, tokens)
         stage = replace(stage, settings=settings)
     return stage.settings

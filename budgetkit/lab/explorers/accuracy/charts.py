@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Share
-from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter, basis_of
+from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy.figures.documents import signed_percent
@@ -27,7 +27,7 @@ def scene(stage: AccuracyStage) -> Data:
     """Return the state of the view."""
     return {
         "source": source(stage),
-        "kpis": [kpi.drawn for kpi in (*_errors(stage.results), *_costs(stage.results))],
+        "kpis": [*_errors(stage.results), *_costs(stage.results)],
         "actions": {"reset_tip": "Back to the first settings; the texts stay"},
         "figures": [*FIGURES],
     }
@@ -44,10 +44,7 @@ def short_counter_label(count: Counter) -> str:
     """
     name = figure_name(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
     # Where there is no room for all of it, it breaks there and not in a word.
-    name = name.replace(":", ":\u200b")
-    if basis_of(count) != "estimate" or "estimate" in name:
-        return name
-    return f"{name} (estimate)"
+    return counter_label(count, name.replace(":", ":\u200b"))
 
 
 def figure_name(name: str, longest: int) -> str:
@@ -63,7 +60,7 @@ def figure_name(name: str, longest: int) -> str:
     return f"{name[: longest - 1]}…"
 
 
-def _errors(results: AccuracyResults) -> list[Kpi]:
+def _errors(results: AccuracyResults) -> list[Data]:
     error = results.errors["error"]
     size = error.abs()
     name = counter_label(results.counter)
@@ -96,7 +93,7 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     ]
 
 
-def _costs(results: AccuracyResults) -> list[Kpi]:
+def _costs(results: AccuracyResults) -> list[Data]:
     now = results.settings
     buffer = results.buffer
     costs = results.costs
@@ -134,8 +131,8 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     ]
 
 
-def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "") -> Kpi:
-    return Kpi(key, label, value, f"{label}: {value}. {tip}.", change, level)
+def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "") -> Data:
+    return Kpi(key, label, value, f"{label}: {value}. {tip}.", change, level).drawn
 
 
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
@@ -170,29 +167,34 @@ def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
 def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     results = stage.results
     if name == "rooms":
+        # Actual tokens for an estimated one, at the median and at the risk.
+        risk = results.settings.risk
+        ratio = results.filled_windows.at(risk)
+        worst = float(np.quantile(ratio, 1 - risk, method="higher"))
+        ratios = {
+            "actual, typical": float(np.median(ratio)),
+            f"actual, {100 * risk:g} in 100": worst,
+        }
         budgets = results.budget, results.buffered_budget
-        return figures.rooms.table(*budgets, results.demand, ratios(results))
+        return figures.rooms.table(*budgets, results.demand, ratios)
     if name == "buffers":
         return risks(results)
     if name == "speeds":
         return speeds(stage)
     if name == "tax":
-        return tax(results)
+        # The characters that fill the window; of prose, if there is any.
+        errors = results.buffer_errors
+        prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
+        languages = prose if prose["language"].nunique() > 1 else errors
+        table = figures.language_tax.table(languages, results.budget.window)
+        return table.loc[table["characters"].nlargest(LANGUAGES).index.sort_values()].reset_index(
+            drop=True
+        )
     texts = results.texts.corpus.texts
     key = (results.key, results.document, "points")
     return stage.library.once_large(
         key, lambda: figures.document_errors.table(results.errors, texts, results.document)
     )
-
-
-def ratios(results: AccuracyResults) -> dict[str, float]:
-    """Return the actual tokens per estimated token, at the median and at the risk."""
-    ratio = results.filled_windows.at(results.settings.risk)
-    worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
-    return {
-        "actual, typical": float(np.median(ratio)),
-        f"actual, {100 * results.settings.risk:g} in 100": worst,
-    }
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
@@ -212,22 +214,18 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def core(results: AccuracyResults) -> list[str]:
-    """List the counters that need no extra."""
-    exact = results.exact
-    if isinstance(exact, ExactCounter) and exact.encoding in table_names():
-        return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]
-    return [*RATIOS, *RULES]
-
-
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
     """Return error and speed of the core's, the chosen and the reference counters."""
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
-    counters = {name: stage.library.counter(name) for name in core(results)}
+    exact = results.exact
+    names = [*RATIOS, *RULES]  # of counters that need no extra
+    if isinstance(exact, ExactCounter) and exact.encoding in table_names():
+        names.append(f"estimate:{exact.encoding}")
+    counters = {name: stage.library.counter(name) for name in names}
     seen = {count.name for count in counters.values()}
-    for count in (results.counter, results.exact):
+    for count in (results.counter, exact):
         if count.name not in seen:
             counters.setdefault(count.name, count)
 
@@ -240,19 +238,9 @@ def speeds(stage: AccuracyStage) -> pd.DataFrame:
         speed[name] = results.texts.speed(count)
         if count is results.counter:
             kind[name] = "chosen"
-        elif count is results.exact:
+        elif count is exact:
             kind[name] = "exact"
     return figures.speeds.table(error, speed, kind)
-
-
-def tax(results: AccuracyResults) -> pd.DataFrame:
-    """Return the characters that fill the window, by language; of prose, if there is any."""
-    errors = results.buffer_errors
-    prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
-    languages = prose if prose["language"].nunique() > 1 else errors
-    table = figures.language_tax.table(languages, results.budget.window)
-    largest = table["characters"].nlargest(LANGUAGES).index
-    return table.loc[largest].sort_index().reset_index(drop=True)
 
 
 def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:

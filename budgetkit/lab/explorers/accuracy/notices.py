@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from pathlib import Path
-from typing import Any
 
-from budgetkit.budget import Share, one_line, printable
+from budgetkit.budget import Share, many, one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
@@ -29,8 +28,8 @@ from budgetkit.message import Data
 from budgetkit.state import to_json, to_yaml
 
 
-def counter_label(count: Counter) -> str:
-    """Return a counter's name, with "estimate" if it is one.
+def counter_label(count: Counter, short: str = "") -> str:
+    """Return a counter's name, or a shorter one, with "estimate" if it is one.
 
     Examples
     --------
@@ -38,9 +37,10 @@ def counter_label(count: Counter) -> str:
     >>> [counter_label(counter(name)) for name in ("chars/4", "o200k_base", "estimate:o200k_base")]
     ['chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base']
     """
-    if basis_of(count) != "estimate" or "estimate" in count.name:
-        return count.name
-    return f"{count.name} (estimate)"
+    name = short or count.name
+    if basis_of(count) != "estimate" or "estimate" in name:
+        return name
+    return f"{name} (estimate)"
 
 
 def as_percent(share: float) -> str:
@@ -67,7 +67,14 @@ def status(stage: AccuracyStage) -> Data:
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
     more = [*beyond, *beyond_output(results.budget, results.model)]
-    notes = [*results.buffer.warning.split("; "), _pool(results), _other(results), results.note]
+    missing = -results.buffered_budget.shared_pool
+    pool = ""
+    if missing > 0 and results.budget.shared_pool >= 0:
+        pool = (
+            f"With that buffer the caps claim {missing:,} tokens more than there is. Lower caps, or choose a larger "
+            "window."
+        )
+    notes = [*results.buffer.warning.split("; "), pool, _other(results), results.note]
     more += [sentence(note) for note in notes if note]
     level = "cut" if results.buffer.warning else "fits"
     if beyond or overflow > results.settings.risk:
@@ -80,13 +87,14 @@ def _error(results: AccuracyResults) -> str:
     error = results.errors["error"]
     if not error.any():
         return f"{counter_label(results.counter)} counts every document as {short_name(results.exact)} does."
-    many = f"{len(error):,} document{'s' * (len(error) != 1)}"
+    documents = many(len(error), "document")
     if results.kind:
-        many += f" of {kind_name(results.kind)}"
+        documents += f" of {kind_name(results.kind)}"
     side = f"mostly too {'low' if error.mean() < 0 else 'high'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "in both directions"
-    off = f"{counter_label(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
+    mean = as_percent(error.abs().mean())
+    off = f"{counter_label(results.counter)} is {mean} off on average over {documents}, {side}"
     by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
         return f"{off}."
@@ -100,7 +108,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     name = budget.name or "this budget"
     now = results.costs["safety"]
     keeps = f"{now:,} tokens" if now else "nothing"
-    count = f"{buffer.documents:,} document{'s' * (buffer.documents != 1)}"
+    count = many(buffer.documents, "document")
     expected = f"With {keeps} held back, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
     risk = results.settings.risk
     if overflow <= risk:
@@ -117,23 +125,13 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
 def _often(chance: float) -> str:
     if chance in (0, 1):
         return "every window" if chance else "no window"
-    for many in (100, 1_000, 10_000):
-        number = round(chance * many, 1)
-        if 1 <= number < many:
-            return f"{number:g} of {many:,} windows"
+    for windows in (100, 1_000, 10_000):
+        number = round(chance * windows, 1)
+        if 1 <= number < windows:
+            return f"{number:g} of {windows:,} windows"
     if chance < 0.5:
         return "less than 1 of 10,000 windows"
     return "nearly every window"
-
-
-def _pool(results: AccuracyResults) -> str:
-    pool = results.buffered_budget.shared_pool
-    if pool >= 0 or results.budget.shared_pool < 0:
-        return ""
-    return (
-        f"With that buffer the caps claim {-pool:,} tokens more than there is. Lower "
-        f"caps, or choose a larger window."
-    )
 
 
 def _other(results: AccuracyResults) -> str:
@@ -169,29 +167,19 @@ def source(stage: AccuracyStage) -> str:
     corpus = results.texts.corpus
     every = results.all_errors
     errors = results.errors
-    if results.settings.pieces is None:
-        cut = ""
-    else:
+    cut = ""
+    if results.settings.pieces is not None:
         cut = f" cut to pieces of about {results.settings.pieces:,} characters"
-    many = (
-        f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
-    )
+    size = f"{many(len(every), 'document')}{cut}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
     exactly = "counted exactly with" if results.exact.exact else "beside"
-    left = _left_out(corpus.problems)
-    return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
-
-
-def _left_out(problems: tuple[Any, ...]) -> str:
-    if not problems:
-        return ""
-    named = ", ".join(
-        f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:MOST_NAMED]
-    )
-    more = ""
-    if len(problems) > MOST_NAMED:
-        more = f" and {len(problems) - MOST_NAMED:,} more"
-    return f"; left out: {named}{more}"
+    left = ""
+    if corpus.problems:
+        names = [f"{Path(p.name).name} ({p.reason})" for p in corpus.problems[:MOST_NAMED]]
+        left = f"; left out: {', '.join(names)}"
+        if (more := len(corpus.problems) - MOST_NAMED) > 0:
+            left += f" and {more:,} more"
+    return f"{results.settings.corpus}: {size}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
@@ -216,22 +204,17 @@ def accuracy_program(results: AccuracyResults) -> str:
         )
     budget_lines = budget_program(settings, results.model, base)
     share = f'bk.Share("{size.ratio}")'
-    if results.exported_budget.deficit == base.deficit:
-        deficit = ""
-    else:
-        deficit = f", deficit={results.exported_budget.deficit!r}"
+    changes = ""
     if "safety" in base.sizes:
         budget_lines += f".assign(safety={share})"
-        if not deficit:
-            return budget_lines
-        return f"{_opened(budget_lines)}\nbudget = replace(budget{deficit})"
-    reserves = f'(*budget.reserves, bk.Reserve("safety", {share}))'
-    return f"{_opened(budget_lines)}\nbudget = replace(budget, reserves={reserves}{deficit})"
-
-
-def _opened(program: str) -> str:
+    else:
+        changes = f', reserves=(*budget.reserves, bk.Reserve("safety", {share}))'
+    if results.exported_budget.deficit != base.deficit:
+        changes += f", deficit={results.exported_budget.deficit!r}"
+    if not changes:
+        return budget_lines
     line = "from dataclasses import replace\n\n"
-    return line + program.removeprefix(line)
+    return f"{line}{budget_lines.removeprefix(line)}\nbudget = replace(budget{changes})"
 
 
 def provenance(results: AccuracyResults) -> str:
@@ -255,23 +238,14 @@ MOST_NAMED = 3  # files that are named among those left out
 
 
 def texts_entry(stage: AccuracyStage) -> Data:
-    """Return the page's data on the texts, shipped or read.
-
-    Parameters
-    ----------
-    library : Library
-        The texts by name.
-    settings : AccuracySettings
-        The texts in use.
-    """
-    settings = stage.settings
-    if settings.corpus in KNOWN:
+    """Return the page's data on the texts, shipped or read."""
+    name = stage.settings.corpus
+    if name in KNOWN:
         return {**WELCOME}
-    corpus = stage.library.texts(settings.corpus)
+    corpus = stage.library.texts(name)
     classes = Tally(document.kind for document in corpus.documents)
-    many = len(corpus.documents)
     by_class = ", ".join(f"{number:,} {name}" for name, number in classes.most_common())
-    documents = f"{many:,} document{'s' * (many != 1)}: {by_class}"
+    documents = f"{many(len(corpus.documents), 'document')}: {by_class}"
     notes = [
         f"Left out: {Path(problem.name).name}, {problem.reason}."
         for problem in corpus.problems[:MOST_NAMED]
@@ -282,9 +256,9 @@ def texts_entry(stage: AccuracyStage) -> Data:
         "text": "",
         "short": "",
         "facts": {
-            "file": settings.corpus,
-            "sentences": [f"{settings.corpus}, {documents}", *notes],
-            "format": settings.corpus,
+            "file": name,
+            "sentences": [f"{name}, {documents}", *notes],
+            "format": name,
             "messages": documents,
             "many": "",
             "conversations": [],

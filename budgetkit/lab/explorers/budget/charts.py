@@ -51,8 +51,8 @@ def bar(stage: BudgetStage) -> Data:
     keys = "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
 
     pinned = None
-    if stage.results.pinned is not None:
-        before = stage.results.pinned
+    before = stage.results.pinned
+    if before is not None:
         name = before.budget.name or "own budget"
         parts = [
             {"key": c.line, "tokens": c.tokens, "color": colour(c.line)}
@@ -61,6 +61,13 @@ def bar(stage: BudgetStage) -> Data:
         ]
         text = f"pinned: {name}, {before.budget.window:,} tokens"
         pinned = {"text": text, "segments": parts}
+
+    # The bar in one line: tokens used, unused, free and cut.
+    over = too_many(plan)
+    free = f"too many {over:,}" if over else f"free {left_of_pool(plan):,}"
+    caps = sum(c.tokens - c.granted for c in window_claims(plan) if c.kind == "section")
+    unused = f" · unused caps {caps:,}" if caps else ""
+    cut = sum(grant.cut for grant in plan.grants)
 
     window = budget.window
     ends = [at for at in range(0, window, nice_step(window * 50)) if window - at > 0.07 * window]
@@ -71,34 +78,20 @@ def bar(stage: BudgetStage) -> Data:
         "segments": segments,
         "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
-        "end_text": f"the window ends at {budget.window:,}; {too_many(plan):,} too many",
+        "end_text": f"the window ends at {window:,}; {over:,} too many",
         "ticks": [{"at": at, "text": short(at)} for at in (*ends, window)],
         "pinned": pinned,
         "hint": f"{claimed} {keys}",
-        "sums": _sums(plan),
+        "sums": f"used {plan.used:,}{unused} · {free} · cut {cut:,}",
     }
-
-
-def _sums(plan: Plan) -> str:
-    """Return the bar in one line: tokens used, cut and free."""
-    cut = sum(grant.cut for grant in plan.grants)
-    over = too_many(plan)
-    rest = f"too many {over:,}" if over else f"free {left_of_pool(plan):,}"
-    caps = sum(c.tokens - c.granted for c in window_claims(plan) if c.kind == "section")
-    unused = f" · unused caps {caps:,}" if caps else ""
-    return f"used {plan.used:,}{unused} · {rest} · cut {cut:,}"
 
 
 def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:
     line = claim.line
     tokens = max(0, claim.tokens)
     hatched = line in HATCHED
-    name = line
-    handle = None
-    if claim.kind == "pool":
-        name = pool_name(plan, claim, rest)
-    else:
-        handle = _handle(settings, plan, claim)
+    name = claim_name(plan, claim, rest)
+    handle = None if claim.kind == "pool" else _handle(settings, plan, claim)
     size = f"{tokens:,}"
     if _is_beside(plan.budget, claim):
         size = f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
@@ -136,13 +129,13 @@ def _is_beside(budget: Budget, claim: Claim) -> bool:
     return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
 
 
-def pool_name(plan: Plan, claim: Claim, rest: str | None) -> str:
-    """Return the bar's name for tokens that no section or reserve claims."""
+def claim_name(plan: Plan, claim: Claim, rest: str | None) -> str:
+    """Return the bar's name for a claim, or for tokens that nothing claims."""
+    # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
+    if claim.kind != "pool" or (rest is None and claim.tokens == plan.budget.shared_pool):
+        return claim.line
     if rest is not None:
         return "free"
-    # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
-    if claim.tokens == plan.budget.shared_pool:
-        return claim.line
     return "left of pool"
 
 
@@ -213,7 +206,7 @@ def scene(stage: BudgetStage) -> Data:
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis(stage.results)],
         "bar": bar(stage),
-        "actions": {"pinned": stage.settings.pinned is not None},
+        "actions": {"pinned": stage.results.pinned is not None},
         "figures": shown_figures(stage.results),
     }
 
@@ -234,25 +227,24 @@ def kpis(results: BudgetResults) -> list[Kpi]:
     kind = results.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
     rows.append(_kpi("usable", "usable", results, lambda plan: plan.budget.usable))
-    rows.append(_pool(results))
+    pool = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
     name = results.plan.budget.remainder
+    if takes_the_rest(results.plan.budget):
+        inside = f"inside the {name} budget"
+        change = "; ".join(filter(None, [pool.change, inside]))
+        pool = replace(pool, change=change, tip=f"{pool.tip} It is {inside}.")
+    rows.append(pool)
     if name is not None:
         rows.append(_kpi("remainder", f"{name} budget", results, lambda plan: plan.remainder))
-    return rows + _first_cut(results)
-
-
-def _pool(results: BudgetResults) -> Kpi:
-    """Return the key figure of the shared pool.
-
-    If the remainder takes everything left, the pool is part of its budget.
-    """
-    budget = results.plan.budget
-    kpi = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
-    if not takes_the_rest(budget):
-        return kpi
-    inside = f"inside the {budget.remainder} budget"
-    change = "; ".join(filter(None, [kpi.change, inside]))
-    return replace(kpi, change=change, tip=f"{kpi.tip} It is {inside}.")
+    if results.demand is not None:
+        tip = word_meaning("first cut")
+        first = Kpi("first", "first cut", "none", tip)
+        if results.first_cut is not None:
+            turn, section = results.first_cut
+            tip = f"{tip} {section} loses most there"
+            first = Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")
+        rows.append(first)
+    return rows
 
 
 def _kpi(
@@ -266,29 +258,8 @@ def _kpi(
         change = f"{signed(moved, always=True)} to pinned" if moved else "as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     level = "alarm" if value < 0 else ""
-    return Kpi(key, label, signed(value), explained(tip, label), change, level, signed_short(value))
-
-
-def signed_short(value: int) -> str:
-    """Format a number for a narrow key figure.
-
-    Examples
-    --------
-    >>> signed_short(1_047_576), signed_short(-3_456)
-    ('1.05M', '−3.5k')
-    """
-    return short(value).replace("-", "−")
-
-
-def _first_cut(results: BudgetResults) -> list[Kpi]:
-    if results.demand is None:
-        return []
-    tip = word_meaning("first cut")
-    if results.first_cut is None:
-        return [Kpi("first", "first cut", "none", tip)]
-    turn, section = results.first_cut
-    tip = f"{tip} {section} loses most there"
-    return [Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")]
+    narrow = short(value).replace("-", "−")
+    return Kpi(key, label, signed(value), explained(tip, label), change, level, narrow)
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
@@ -328,7 +299,17 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         pinned = results.pinned.budget if results.pinned else None
         turns = (results.turns, results.turn, pinned, results.pinned_turns)
         table = figures.turns.answer(budget, *turns)
-        return figures.turns, table, _turns_note(table, results) + _cut_anywhere(results.turns)
+        line = table["line"][0]
+        limit = table["limit"][results.turn - 1]
+        note = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}; "
+        if limit < 0:
+            note = f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing; "
+        if results.first_cut is None:
+            note += "nothing is ever cut."
+        else:
+            turn, section = results.first_cut
+            note += f"the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+        return figures.turns, table, note + _cut_anywhere(results.turns)
 
     if name == "errors" and results.compared is not None:
         counts = results.compared
@@ -356,23 +337,8 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
     raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
 
 
-def _turns_note(table: Columns, results: BudgetResults) -> str:
-    line = table["line"][0]
-    limit = table["limit"][results.turn - 1]
-    allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
-    if limit < 0:
-        missing = f"{-limit:,} tokens are missing"
-        allowed = f"Nothing is left for {line} at turn {results.turn:,}, {missing}"
-    if results.first_cut is None:
-        return f"{allowed}; nothing is ever cut."
-    turn, section = results.first_cut
-    return (
-        f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
-    )
-
-
-def _cut_anywhere(requests: RequestBatch | None) -> str:
+def _cut_anywhere(requests: RequestBatch) -> str:
     """Add a note if there are too many messages to plan one by one."""
-    if requests is None or requests.items is not None:
+    if requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."

@@ -6,6 +6,7 @@ The changes of a budget serve every explorer (`explorers/commands.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from budgetkit.lab.explorers.budget.settings import (
     ROUGH,
     BudgetSettings,
     amounts_of,
-    known_presets,
     longest_window,
     shortest_ratio,
     window_stops,
@@ -68,9 +68,8 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
 
 def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
     """Set the size of the window or a line, in tokens."""
-    return stage.settings.next_line(
-        stage.results.plan.budget, stage.settings.base(stage.results.model), line, int(tokens)
-    )
+    base = stage.settings.base(stage.results.model)
+    return stage.settings.next_line(stage.results.plan.budget, base, line, int(tokens))
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
@@ -95,33 +94,20 @@ def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
     return settings
 
 
-def set_amount(
-    stage: BudgetStage,
-    line: str,
-    amount: Amount | None,
-) -> BudgetSettings:
-    """Set a line's amount, such as a share; a section with 100 % has no cap."""
-    budget = stage.results.plan.budget
-    is_whole = (
-        isinstance(amount, Share)
-        and line in budget.caps
-        and amount.of(budget.window) >= budget.window
-    )
-    return stage.settings.next_amount(line, None if is_whole else amount)
-
-
 def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
     """Set a line's size; None means no cap."""
     if isinstance(size, int):
         return move_line(stage, line, size)
     budget = stage.results.plan.budget
-    present = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
+    present = amounts(stage).get(line)
     if isinstance(size, Share) and isinstance(present, Share):
         # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
         tokens = size.of(budget.window)
         high = None if present.at_most is None else max(present.at_most, tokens)
         size = Share(size.ratio, min(present.at_least, tokens), high)
-    return set_amount(stage, line, size)
+    if size is not None and line in budget.caps and size.of(budget.window) >= budget.window:
+        size = None  # a cap of the whole window is none
+    return stage.settings.next_amount(line, size)
 
 
 def set_limits(
@@ -131,15 +117,14 @@ def set_limits(
     at_most: int,
 ) -> BudgetSettings:
     """Limit a line to a range; an upper limit of the whole window is none."""
-    budget = stage.results.plan.budget
-    amount = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
+    window = stage.results.plan.budget.window
+    amount = amounts(stage).get(line)
     if isinstance(amount, Share):
         ratio = amount.ratio
     else:
-        ratio = shortest_ratio(min(amount or 0, budget.window), budget.window)
-    return stage.settings.next_amount(
-        line, Share(ratio, at_least, None if at_most >= budget.window else at_most)
-    )
+        ratio = shortest_ratio(min(amount or 0, window), window)
+    share = Share(ratio, at_least, None if at_most >= window else at_most)
+    return stage.settings.next_amount(line, share)
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
@@ -148,12 +133,11 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
     if not on:
-        others = {name: size for name, size in settings.locks.items() if name != line}
-        if line in settings.locks:
-            locked = {line: settings.locks[line]}
-        else:
-            locked = {}
-        return replace(settings, locks=others, lines={**settings.lines, **locked})
+        locks = {**settings.locks}
+        lines = {**settings.lines}
+        if line in locks:
+            lines[line] = locks.pop(line)
+        return replace(settings, locks=locks, lines=lines)
     if line not in sizes:
         raise LookupError(unknown_name("line", line, sizes))
     return replace(settings, locks={**settings.locks, line: sizes[line]})
@@ -195,20 +179,14 @@ def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
 
 def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings:
     """Return the settings with a typed demand for a section."""
-    return replace(
-        stage.settings,
-        demand={
-            **stage.settings.demand,
-            section: check_tokens(f"demand of {brief(section)}", int(tokens)),
-        },
-    )
+    demand = {**stage.settings.demand, section: check_tokens(f"demand of {brief(section)}", tokens)}
+    return replace(stage.settings, demand=demand)
 
 
 def pin(stage: BudgetStage) -> BudgetSettings:
     """Pin the budget for comparison, or unpin it."""
-    return replace(
-        stage.settings, pinned=None if stage.settings.pinned is not None else stage.results.budget
-    )
+    pinned = None if stage.settings.pinned is not None else stage.results.budget
+    return replace(stage.settings, pinned=pinned)
 
 
 def load(stage: BudgetStage, text: str) -> BudgetSettings:
@@ -244,26 +222,18 @@ def begun(
     model = None if model is None else listed_name(model)
     name = None if trace is None else library.conversations.take(trace)
     path = str(trace) if isinstance(trace, str | Path) else ""
-    plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
-    plain = plain if model else with_its_model(plain, library)
-    plain = replace(plain, counter=library.add_counter(counter))
+    settings = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
+    if model is None and name is not None:
+        # A recorded session's model and window, if the model is known.
+        session_model = own_model(library.conversations.one(name, 0))
+        if session_model is not None and session_model.name != settings.model:
+            settings = settings.with_model(session_model.name, session_model)
+    settings = replace(settings, counter=library.add_counter(counter))
     if isinstance(budget, str) and budget in PRESETS:
-        settings = replace(plain, preset=budget)
+        settings = replace(settings, preset=budget)
     else:
-        settings = taken(plain, budget_of(budget, plain.model, window))
-    if window is None:
-        return settings
-    return replace(settings, window=window)
-
-
-def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
-    """Take a recorded session's model and window, if the model is known."""
-    session_model = None
-    if settings.trace is not None:
-        session_model = own_model(library.conversations.one(settings.trace, settings.conversation))
-    if session_model is None or session_model.name == settings.model:
-        return settings
-    return settings.with_model(session_model.name, session_model)
+        settings = taken(settings, budget_of(budget, settings.model, window))
+    return settings if window is None else replace(settings, window=window)
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
@@ -274,12 +244,10 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     model, _ = known_model(settings.model)
     sized = model.window != budget.window
     named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
-    try:
+    with suppress(ValueError):
         if named.base(model) == budget:
             return named
-        return plain
-    except ValueError:
-        return plain
+    return plain
 
 
 #: Changes of a budget, which every explorer knows.
@@ -321,10 +289,8 @@ def controls(stage: BudgetStage) -> Panel:
         counters=[*encoding_names(), *RATIOS],
         traces=[(None, TYPED_IN), *((name, name) for name in stage.library.conversations.names)],
     )
-    demand = results.demand
-    has_trace = demand is not None and settings.trace is not None
     panel.group("")
-    if has_trace:
+    if results.demand is not None:
         add_conversations(panel, stage)
     panel.group("Model and window")
     add_model(panel, stage)
@@ -333,10 +299,10 @@ def controls(stage: BudgetStage) -> Panel:
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
     panel.group("")
-    if has_trace and demand is not None:
-        add_place(panel, "turn", "Turn", results.turn or 1, len(demand))
+    if results.demand is not None:
+        add_place(panel, "turn", "Turn", results.turn or 1, len(results.demand))
     panel.group("Sizes asked for")
-    for grant in () if has_trace else results.plan.grants:
+    for grant in results.plan.grants if results.demand is None else ():
         section = grant.section
         typed = Input("demand", {"section": section})
         tip = f"Size that {section} asks for, in tokens"
@@ -358,7 +324,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     stops = sorted({*window_stops(longest_window(model, budget.kind)), budget.window})
     panel.choices |= {
         "models": [listed.name for listed in models()],
-        "presets": [*((name, title) for title, name in known_presets()), *own],
+        "presets": [*((name, shipped.title) for name, shipped in PRESETS.items()), *own],
         "windows": [(stop, f"{stop:,}") for stop in stops],
     }
     panel.text("model", "Model", settings.model, among="models", hint="type to search")
@@ -387,13 +353,11 @@ def add_lines(
         is_section = name in budget.caps
         tokens = {**budget.sizes, **budget.caps}.get(name, 0)
         size = window if tokens is None else tokens
-        of_window = "pool"
-        if is_section and tokens == 0:
-            of_window = "off"
-        elif tokens is not None:
-            of_window = f"{100 * size / max(1, window):.3g} %"
         # A share stands at its own ratio, or at the size that a limit holds it to.
         ratio = size / max(1, window)
+        of_window = "pool" if tokens is None else f"{100 * ratio:.3g} %"
+        if is_section and tokens == 0:
+            of_window = "off"
         if isinstance(amount, Share) and Share(amount.ratio).of(window) == size:
             ratio = float(amount.ratio)
         percent = min(100.0, round(100 * ratio / STEP) * STEP)

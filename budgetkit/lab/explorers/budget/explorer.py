@@ -35,7 +35,6 @@ from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 NEWEST = 40
 GONE = 15
 FIRST = 2
-_BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
 def reading(stage: BudgetStage) -> Data:
@@ -44,14 +43,9 @@ def reading(stage: BudgetStage) -> Data:
     if stage.results.trace is None or not len(plan.decisions):
         return {}
     reasons = plan.decisions.reasons
-    kept_items = int((reasons == FITS).sum())
-    cut = len(plan.decisions.cuts)
-    gone = len(reasons) - kept_items - cut
-    fates = ", ".join(
-        f"{number:,} {word}"
-        for number, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped"))
-        if number
-    )
+    numbers = {"kept": int((reasons == FITS).sum()), "cut": len(plan.decisions.cuts)}
+    numbers["dropped"] = len(reasons) - sum(numbers.values())
+    fates = ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)
     trace = stage.results.trace
     sent = len(trace.request(stage.results.turn))
     items = f"{many(len(reasons), 'item')}: {sent:,} of the {many(len(trace.messages), 'message')}"
@@ -67,78 +61,64 @@ def reading(stage: BudgetStage) -> Data:
 
 def _blocks(plan: Plan) -> Iterator[Data]:
     """Yield a block for each shown item and each run of others."""
-    shown = _shown(plan)
-    last = -1
-    for row in (*shown, len(plan.decisions)):
-        if row > last + 1:
-            yield _gap(plan, last + 1, row)
-        if row < len(plan.decisions):
-            yield _block(plan, row, plan.decisions[row])
-        last = row
-
-
-def _shown(plan: Plan) -> list[int]:
-    """Choose the items to show.
-
-    These are each section's first, newest and last lost items, and every cut item.
-    """
     decisions = plan.decisions
-    chosen = set(plan.decisions.cuts)
-    for section in decisions.columns.sections:
-        rows = np.asarray(decisions.columns.rows(section))
+    columns = decisions.columns
+
+    # Each section's first, newest and last lost items, and every cut item.
+    shown = set(decisions.cuts)
+    for section in columns.sections:
+        rows = np.asarray(columns.rows(section))
         stays = decisions.reasons[rows] == FITS
-        chosen |= {
-            *rows[:FIRST].tolist(),
-            *rows[stays][-NEWEST:].tolist(),
-            *rows[~stays][-GONE:].tolist(),
-        }
-    return sorted(chosen)
+        for some in (rows[:FIRST], rows[stays][-NEWEST:], rows[~stays][-GONE:]):
+            shown.update(some.tolist())
 
-
-def _gap(plan: Plan, start: int, stop: int) -> Data:
-    hidden = stop - start
-    tokens = int(plan.decisions.columns.tokens[start:stop].sum())
-    gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
-    state = {0: "all kept", hidden: "all dropped"}.get(gone, f"{gone:,} dropped")
-    label = f"{many(hidden, 'item')} not shown here"
-    mark = f"{tokens:,} tokens, {state}"
-    return {"key": f"gap {start}", "label": label, "mark": mark, "level": "gap", "pieces": []}
+    start = 0
+    for row in (*sorted(shown), len(decisions)):
+        if hidden := row - start:
+            gone = int((decisions.reasons[start:row] != FITS).sum())
+            state = {0: "all kept", hidden: "all dropped"}.get(gone, f"{gone:,} dropped")
+            yield {
+                "key": f"gap {start}",
+                "label": f"{many(hidden, 'item')} not shown here",
+                "mark": f"{int(columns.tokens[start:row].sum()):,} tokens, {state}",
+                "level": "gap",
+                "pieces": [],
+            }
+        if row < len(decisions):
+            yield _block(plan, row, decisions[row])
+        start = row + 1
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
+    """Return an item with its outcome, and its section's demand, limit and grant."""
     before = plan.decisions.columns.items[row].payload
+    after = decision.item.payload
+    grant = plan[decision.section]
     size = f"{decision.tokens:,} tokens"
+    label = decision.section
+    pieces = whole(str(before or ""))
+    if isinstance(before, Message):
+        label = speaker(before)
+        pieces = whole(words(before))
     if decision.outcome == "cut":
         size = f"{decision.kept:,} of {size}"
+        if isinstance(before, Message) and isinstance(after, Message):
+            pieces = parted(before.text, after.text, MARKERS.values())
+    why = "Kept whole"
+    if decision.outcome != "kept":
+        why = f"{decision.outcome.capitalize()} because: {decision.reason}"
     return {
         **({} if decision.outcome == "kept" else {"asks": row}),
         "key": str(row),
         "section": decision.section,
         "color": colour(decision.section),
-        "label": f"#{row:,} {speaker(before) if isinstance(before, Message) else decision.section}",
+        "label": f"#{row:,} {label}",
         "mark": f"{size}, {decision.outcome}",
         "level": {"kept": "", "cut": "cut", "dropped": "gone"}[decision.outcome],
-        "why": _why(plan, decision),
-        "pieces": _pieces(before, decision),
+        "why": f"{why}. {decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} "
+        f"and gets {grant.granted:,}.",
+        "pieces": pieces,
     }
-
-
-def _pieces(before: Any, decision: Decision) -> list[Data]:
-    after = decision.item.payload
-    if decision.outcome == "cut" and isinstance(before, Message) and isinstance(after, Message):
-        return parted(before.text, after.text, MARKERS.values())
-    return whole(words(before) if isinstance(before, Message) else str(before or ""))
-
-
-def _why(plan: Plan, decision: Decision) -> str:
-    """Explain an item's outcome, with its section's demand, limit and grant."""
-    grant = plan[decision.section]
-    because = "" if decision.outcome == "kept" else f" because: {decision.reason}"
-    request_sentence = (
-        f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} "
-        f"and gets {grant.granted:,}."
-    )
-    return f"{_BECAME[decision.outcome].capitalize()}{because}. {request_sentence}"
 
 
 def requests(stage: BudgetStage) -> Data:
@@ -173,9 +153,7 @@ def heading(stage: BudgetStage) -> str:
     settings = stage.settings
     budget = stage.results.budget
     trace = stage.results.trace
-    whose = ""
-    if settings.trace is not None and trace is not None:
-        whose = f", {title_of(settings.trace, trace)}"
+    whose = "" if trace is None else f", {title_of(str(settings.trace), trace)}"
     name = budget.name or "A budget of your own"
     return f"{name}: {budget.window:,} tokens of {settings.model}{whose}"
 
@@ -304,8 +282,5 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     def __repr__(self) -> str:
         now = self.settings
-        if now.own is None:
-            name = now.preset
-        else:
-            name = now.own.name or now.preset
+        name = (now.own and now.own.name) or now.preset
         return f"{type(self).__name__}({name}, {now.model}, window={self.budget.window:,})"

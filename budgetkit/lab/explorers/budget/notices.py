@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.budget import Allocation, Amount, Budget, Reserve, Share, many, one_line
+from budgetkit.budget import Allocation, Budget, Reserve, Share, many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window, names
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.message import Data
 from budgetkit.models import Model
@@ -63,10 +63,17 @@ def status(stage: BudgetStage) -> Data:
         level = "cut"
     if impossible:
         level = "over"
-    sentences = sentences or [_fits(results)]
-    text, *more = dict.fromkeys(
-        [*sentences, *missing_window(results), *filter(None, [results.note])]
-    )
+    if not sentences:
+        sentences = ["Everything fits."]
+        if results.first_cut is not None:
+            turn, section = results.first_cut
+            first = f"The first cut comes at turn {turn:,}, in {section}."
+            sentences = [f"Turn {results.turn:,} fits. {first}"]
+        elif results.demand is not None:
+            turns = many(len(results.demand), "turn")
+            sentences = [f"Everything fits, in {'all ' if len(results.demand) > 1 else ''}{turns}."]
+    sentences += missing_window(results)
+    text, *more = dict.fromkeys(filter(None, [*sentences, results.note]))
     return {"level": level, "text": text, "more": more}
 
 
@@ -131,15 +138,6 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _fits(results: BudgetResults) -> str:
-    if results.demand is None:
-        return "Everything fits."
-    if results.first_cut is None:
-        return f"Everything fits, in {'all ' if len(results.demand) > 1 else ''}{many(len(results.demand), 'turn')}."
-    turn, section = results.first_cut
-    return f"Turn {results.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
-
-
 def source(stage: BudgetStage) -> str:
     """Describe the source of the demands and their counter."""
     settings = stage.settings
@@ -162,9 +160,8 @@ def conversation_label(settings: BudgetSettings, trace: Trace, many: int) -> str
     """Return a conversation's name, with its number if the file holds several."""
     if many == 1:
         return title_of(str(settings.trace), trace)
-    return (
-        f"{settings.trace}, conversation {settings.conversation + 1:,} of {many:,} ({trace.title})"
-    )
+    number = f"conversation {settings.conversation + 1:,} of {many:,}"
+    return f"{settings.trace}, {number} ({trace.title})"
 
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
@@ -188,34 +185,24 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     program = (
         f"{budget_program(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
     )
+    # The set-up in one line; reports are shared, so the folders of the file are left out.
+    tokenizer = "its own tokenizer" if counter == settings.model else counter
+    beside = f"{settings.model}, counted with {tokenizer}"
     if settings.trace is not None:
-        which = f", conversation={settings.conversation}" if settings.conversation else ""
+        which = ""
+        beside += f"; {settings.trace}"
+        if settings.conversation:
+            which = f", conversation={settings.conversation}"
+            beside += f", conversation {settings.conversation + 1:,}"
         read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
         if not settings.path and settings.trace not in shipped_traces():
             read = f"# Write the path of the file here: {read}"
         program += f"\n{read}"
     return {
         "python": program,
-        "yaml": f"# {_beside(settings, counter)}\n{to_yaml(budget)}",
+        "yaml": f"# {one_line(beside)}\n{to_yaml(budget)}",
         "json": to_json(budget),
     }
-
-
-def _beside(settings: BudgetSettings, counter: str) -> str:
-    """Return a budget's set-up in one line, without the file's folders.
-
-    Reports are shared, so the folders are omitted.
-    """
-    which = ""
-    if settings.conversation:
-        which = f", conversation {settings.conversation + 1:,}"
-    conversation = ""
-    if settings.trace:
-        conversation = f"; {settings.trace}{which}"
-    tokenizer = counter
-    if counter == settings.model:
-        tokenizer = "its own tokenizer"
-    return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
 
 
 def counter_of(settings: BudgetSettings) -> str:
@@ -237,41 +224,33 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     budget = bk.presets.chat(bk.model('gpt-5.4')).assign(conversation=2000)
     """
     changes = {**settings.lines, **settings.locks}
-    base = settings.base(model)
-    same = (base.deficit, base.undeclared, names(base, {})) == (
-        budget.deficit,
-        budget.undeclared,
-        names(budget, {}),
+    now, base = (
+        (of.deficit, of.undeclared, {line.name for line in of})
+        for of in (budget, settings.base(model))
     )
-    if settings.own is not None or not same:
+    if settings.own is not None or now != base:
         return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
-    preset_names = names(budget, {})
-    moved = {name: amount for name, amount in changes.items() if name in preset_names}
-    first, opening = _made_texts(settings, model)
-    return f"{opening}\n\nbudget = {first}{_assigned(moved)}"
+    moved = {name: amount for name, amount in changes.items() if name in now[2]}
+    opening = "import budgetkit as bk"
+    sized = f"bk.model({settings.model!r})"
+    if settings.window is not None and model.kind == "shared":
+        sized = str(settings.window)
+    elif settings.window is not None:
+        sized = f"replace({sized}, window={settings.window}, max_output=None)"
+        opening = f"from dataclasses import replace\n\n{opening}"
 
-
-def _made_texts(settings: BudgetSettings, model: Model) -> tuple[str, str]:
-    call = f"bk.presets.{settings.preset}"
-    if settings.window is None:
-        return f"{call}(bk.model({settings.model!r}))", "import budgetkit as bk"
-    if model.kind == "shared":
-        return f"{call}({settings.window})", "import budgetkit as bk"
-    sized = f"replace(bk.model({settings.model!r}), window={settings.window}, max_output=None)"
-    return f"{call}({sized})", "from dataclasses import replace\n\nimport budgetkit as bk"
-
-
-def _assigned(moved: Mapping[str, Amount | None]) -> str:
-    if not moved:
-        return ""
-    simple = {name: amount for name, amount in moved.items() if re.fullmatch(r"[A-Za-z_]\w*", name)}
-    arguments = [f"{name}={_value(amount)}" for name, amount in simple.items()]
-    other = {name: amount for name, amount in moved.items() if name not in simple}
+    # A line whose name is no identifier is assigned from a dictionary.
+    arguments = []
+    other = []
+    for name, amount in moved.items():
+        if re.fullmatch(r"[A-Za-z_]\w*", name):
+            arguments.append(f"{name}={_value(amount)}")
+        else:
+            other.append(f"{name!r}: {_value(amount)}")
     if other:
-        arguments.append(
-            "**{" + ", ".join(f"{name!r}: {_value(amount)}" for name, amount in other.items()) + "}"
-        )
-    return f".assign({', '.join(arguments)})"
+        arguments.append(f"**{{{', '.join(other)}}}")
+    assigned = f".assign({', '.join(arguments)})" if moved else ""
+    return f"{opening}\n\nbudget = bk.presets.{settings.preset}({sized}){assigned}"
 
 
 def _value(value: Any) -> str:

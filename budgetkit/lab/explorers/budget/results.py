@@ -233,6 +233,8 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         counter=bare.counter,
         framing=framing_for(bare.model),
     )
+    best = library.counter(bare.model)
+    cheap = library.counter(settings.cheap)
     turns = requests.turns(conversation)
     turn = min(settings.turn or len(turns.demand), len(turns.demand))
     planned = replace(
@@ -240,14 +242,18 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         plan=fit(budget, requests.items(conversation, turn), requests.cut),
         turn=turn,
         turns=turns,
-        compared=_compared(requests, conversation, bare.model, settings.cheap),
+        compared=TwoCounts(
+            best=replace(requests, counter=best).turns(conversation),
+            cheap=replace(requests, counter=cheap).turns(conversation),
+            best_name=best.name,
+            cheap_name=cheap.name,
+        ),
         conversations=requests.all_turns() if len(library.conversations(name)) > 1 else None,
         trace=trace,
     )
 
     # The first cut stands in the rows of the demand; its turn is the row's name.
-    first = first_cut_row(turns.columns(budget))
-    if first is not None:
+    if first := first_cut_row(turns.columns(budget)):
         row, section = first
         planned = replace(planned, first_cut=(int(turns.demand.index[row]), section))
     if settings.pinned is None:
@@ -264,18 +270,6 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     )
 
 
-def _compared(requests: FileRequests, conversation: int, model: Model, cheap: str) -> TwoCounts:
-    """Count a conversation with the best counter of a model and with a cheap one."""
-    best_counter = requests.library.counter(model)
-    cheap_counter = requests.library.counter(cheap)
-    return TwoCounts(
-        best=replace(requests, counter=best_counter).turns(conversation),
-        cheap=replace(requests, counter=cheap_counter).turns(conversation),
-        best_name=best_counter.name,
-        cheap_name=cheap_counter.name,
-    )
-
-
 def same_count(one: Counter, other: Counter) -> bool:
     """Return True if two counters give the same numbers.
 
@@ -285,14 +279,9 @@ def same_count(one: Counter, other: Counter) -> bool:
     >>> same_count(counter("gpt-5.4"), counter("o200k_base")), same_count(counter("gpt-5.4"), counter("chars/4"))
     (True, False)
     """
-    if one.name == other.name:
-        return True
-    encoding = getattr(one, "encoding", None)
-    return (
-        encoding is not None
-        and type(one) is type(other)
-        and encoding == getattr(other, "encoding", None)
-    )
+    encodings = {getattr(count, "encoding", None) for count in (one, other)}
+    is_one = type(one) is type(other) and len(encodings) == 1 and None not in encodings
+    return one.name == other.name or is_one
 
 
 def is_own(count: Counter, model: Model) -> bool:

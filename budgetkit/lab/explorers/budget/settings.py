@@ -13,7 +13,7 @@ from typing import ClassVar
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
 from budgetkit.budget.errors import unknown_name
 from budgetkit.models import DEFAULT_MODEL, Model
-from budgetkit.presets import PRESETS, preset
+from budgetkit.presets import preset
 
 #: Reserves that have a slider even where the budget holds none: they claim nothing until they are moved.
 USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
@@ -22,16 +22,10 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
     """Return the amount of each line; a section without its cap gets its previous one."""
     before = {line.name: line.amount for line in base}
-    now = {
-        line.name: line.amount
-        for line in with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
+    whole = with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
+    return {
+        line.name: before.get(line.name) if line.amount is None else line.amount for line in whole
     }
-    return {name: before.get(name) if amount is None else amount for name, amount in now.items()}
-
-
-def names(budget: Budget, moved: Collection[str]) -> set[str]:
-    """Return the lines of a budget, including moved default reserves."""
-    return {line.name for line in with_reserves(budget, moved)}
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
@@ -56,10 +50,7 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
     if is_section and tokens >= window:
         return None
     if isinstance(amount, Share):
-        if amount.at_most is None:
-            highest = None
-        else:
-            highest = max(amount.at_most, tokens)
+        highest = None if amount.at_most is None else max(amount.at_most, tokens)
         return Share(shortest_ratio(tokens, window), min(amount.at_least, tokens), highest)
     return tokens
 
@@ -131,19 +122,15 @@ class BudgetSettings:
             if self.window is None:
                 return self.own
             return replace(self.own, window=self.window, deficit="signed")
-        if self.window is None:
-            sized = model
-        else:
-            sized = replace(model, window=self.window, max_output=None)
-        return _made(self.preset, sized)
+        if self.window is not None:
+            model = replace(model, window=self.window, max_output=None)
+        return _made(self.preset, model)
 
     def budget(self, model: Model) -> Budget:
         """Return the budget with its moved and locked lines, and a signed deficit."""
-        base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
-        return with_reserves(base, moved).assign(
-            **{n: a for n, a in moved.items() if n in names(base, moved)}
-        )
+        whole = with_reserves(replace(self.base(model), deficit="signed"), moved)
+        return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
 
     #: The shelf of the library that holds the contents shown.
     shelf: ClassVar[str] = "conversations"
@@ -205,10 +192,7 @@ class BudgetSettings:
         """Return the settings with one line of another amount."""
         if line in self.locks:
             locked = self.locks[line]
-            if locked is None:
-                size = "without a cap"
-            else:
-                size = f"at {locked:,} tokens"
+            size = "without a cap" if locked is None else f"at {locked:,} tokens"
             raise ValueError(f"Line {brief(line)} is locked {size}. Unlock it first.")
         return replace(self, lines={**self.lines, line: amount})
 
@@ -261,8 +245,3 @@ def window_stops(longest: int | None) -> tuple[int, ...]:
 def _made(name: str, sized: Model) -> Budget:
     """Return a preset's budget, which every step of a move needs."""
     return preset(name)(sized)
-
-
-def known_presets() -> tuple[tuple[str, str], ...]:
-    """Return the titles and names of the presets."""
-    return tuple((shipped.title, name) for name, shipped in PRESETS.items())

@@ -264,7 +264,9 @@ class ReplayRun:
                 limits.append(first_over(dollars, {"money spent": money}))
             return pd.concat(limits, ignore_index=True)
 
-        return self._once("ahead", (self.key, turns, pace, money), pass_them)
+        roles = tuple(self.roles.items())
+        key = (*self._counted, roles, to_json(self.budget), self.prices, turns, pace, money)
+        return self._once("ahead", key, pass_them)
 
     @property
     def session(self) -> Session | None:
