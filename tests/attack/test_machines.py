@@ -116,7 +116,7 @@ REPLAY: dict[str, dict[str, list[Any]]] = {
     "policies": {"names": [["oldest first"], ["last turns", "octopus"], []]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
     "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
-    "floor": {"amount": [0, 2, 500], "unit": ["tokens", "turns", "messages"]},
+    "floor": {"part": ["least", "unit"], "value": [0, 2, 500, "tokens", "turns", "messages"]},
     "by": {"by": ["turn", "request"]},
     "within": {"on": [True, False]},
     "rules": {"name": ["", "anthropic", "openai"]},

@@ -65,7 +65,7 @@ def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
     explorers = [make() for make in MAKERS.values()]
     for command, values in CHANGES:
         for explorer in explorers:
-            explorer._run_command(command, **values)
+            explorer._receive(explorer.view, {"kind": command, **values}, [])
         plans = [explorer.stage.results.budget_results.plan.budget for explorer in explorers]
         assert all(budget == plans[0] for budget in plans), command
         refusals = {

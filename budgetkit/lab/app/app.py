@@ -90,10 +90,7 @@ class App:
         window: int | None = None,
         files: str | Path | None = None,
     ) -> None:
-        if files is None:
-            self._reach = None
-        else:
-            self._reach = Reach(Path(files) if str(files) else None)
+        self._reach = None if files is None else Reach(Path(files) if str(files) else None)
         self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
         self._limit(self.card)
         self._library = self.card.library
@@ -127,17 +124,14 @@ class App:
         self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
         self._shown = number
         is_new = self.tabs[number] is None
-        explorer = self.tabs[number] or self._made(number, shared)
+        explorer: Explored = self.tabs[number] or TABS[number].make(shared, self._library)
+        if is_new:
+            explorer.library.join(self._library)
+            explorer.still = self.card.still  # one picture for all tabs, from the tab moved last
+            self._limit(explorer)
+            self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
+            self.view.hold(number, explorer.view)
         explorer.take(TABS[number].taken(explorer, shared, self._library), afresh=is_new)
-
-    def _made(self, number: int, shared: BudgetSettings) -> Explored:
-        explorer: Explored = TABS[number].make(shared, self._library)
-        explorer.library.join(self._library)
-        explorer.still = self.card.still  # one picture for all tabs, from the tab moved last
-        self._limit(explorer)
-        self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
-        self.view.hold(number, explorer.view)
-        return explorer
 
     def _limit(self, explorer: Explored) -> None:
         """Limit the paths that an explorer may open.
@@ -175,19 +169,11 @@ class App:
         return f"App({card}, {self.card.config['trace']})"
 
 
-def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExplorer:
-    corpus = _texts(shared, library)
-    return AccuracyExplorer(
-        corpus=corpus if len(corpus) else SHIPPED, model=shared.model, window=shared.window
-    )
-
-
 def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
-    if shared.trace is None:
-        traces = None
-    else:
+    traces: Any = STAND_IN
+    if shared.trace is not None:
         traces = library.conversations(shared.trace)
-    return ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
+    return ConversationExplorer(traces, model=shared.model, window=shared.window)
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
@@ -212,12 +198,9 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Replay the shared conversation, or keep the current one without any."""
     settings = explorer.settings
+    present = settings.budget_settings
     if shared.trace is None:
-        shared = replace(
-            shared,
-            trace=settings.budget_settings.trace,
-            conversation=settings.budget_settings.conversation,
-        )
+        shared = replace(shared, trace=present.trace, conversation=present.conversation)
     return settings.with_budget(shared)
 
 
@@ -243,7 +226,9 @@ TABS = (
     ),
     Tab(
         "Accuracy",
-        _accuracy_explorer,
+        lambda shared, library: AccuracyExplorer(
+            corpus=_texts(shared, library) or SHIPPED, model=shared.model, window=shared.window
+        ),
         lambda settings, shared: settings.budget_settings,
         _with_budget,
     ),

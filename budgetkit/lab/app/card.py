@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, ClassVar, Final
 
 import pandas as pd
@@ -29,12 +29,13 @@ from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
 from budgetkit.lab.explorers.stage import Kind, Stage, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)
 RESERVES: Final = ("0.05", "0.1", "0.15", "0.2", "0.3")
 RESERVE: Final = "output"  # the line that moves
 PRESENT: Final = "as set"
+WHOLE_WORDS: Data = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def receipt(settings: BudgetSettings, library: Library) -> Data:
@@ -47,11 +48,17 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     window = plain.budget(model).window
     names = [*dict.fromkeys([plain.model, *MAKERS])]
     windows = sorted({window, *WINDOWS})
-    reserves = _reserves(plain)
+    reserves: dict[str, Share | None] = {PRESENT: None}
+    if RESERVE not in plain.locks:
+        reserves |= {f"{100 * Decimal(share).normalize():f} %": Share(share) for share in RESERVES}
     points: Data = {}
     for place, name in enumerate(names):
         library.report(f"Working out the receipt: {name}", place / len(names))
-        for size in _windows_of(name, windows, plain):
+        longest = longest_window(known_model(name)[0])
+        present = window if name == plain.model else 0
+        for size in windows:
+            if longest is not None and size > longest and size != present:
+                continue
             for reserve, amount in reserves.items():
                 changed = replace(plain, model=name, window=size, missing_window=None)
                 if amount is not None:
@@ -64,31 +71,6 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
         "now": [plain.model, window, PRESENT],
         "points": points,
     }
-
-
-def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> list[int]:
-    """Return a model's possible windows.
-
-    For the current model, they include the current window.
-    """
-    model, _ = known_model(name)
-    longest = longest_window(model)
-    if name == settings.model:
-        present = settings.budget(model).window
-    else:
-        present = 0
-    return [size for size in windows if longest is None or size <= longest or size == present]
-
-
-def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
-    """Return the selectable reserves; only the current one if it is locked."""
-    if RESERVE in settings.locks:
-        return {PRESENT: None}
-    shares = {
-        f"{100 * Decimal(share):f}".rstrip("0").rstrip(".") + " %": Share(share)
-        for share in RESERVES
-    }
-    return {PRESENT: None, **shares}
 
 
 def point(settings: BudgetSettings, library: Library) -> Data:
@@ -107,24 +89,14 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         for kpi in key_figures(results)
     ]
     state = status(stage)
+    cost = {"key": "cost", "label": "prompt, uncached", "value": side.cost}
     return {
         **headline(settings, results),
         "level": state["level"],
         "status": [state["text"], *state["more"]],
-        "kpis": [*kpis, _cost(side)],
+        "kpis": [*kpis, {**cost, "change": "", "level": "", "color": None}],
         "bar": side.bar,
         "strip": drawn,
-    }
-
-
-def _cost(side: Side) -> Data:
-    return {
-        "key": "cost",
-        "label": "prompt, uncached",
-        "value": side.cost,
-        "change": "",
-        "level": "",
-        "color": None,
     }
 
 
@@ -139,15 +111,16 @@ def receipt_svg(answer: Data) -> str:
         _words(left, 54, answer["over"], size=12, fill="#57606a"),
     ]
     top = 80
-    for line in _wrapped(answer["text"], 118):
+    for line in wrap(answer["text"], 118, **WHOLE_WORDS):
         parts.append(_words(left, top, line, size=14))
         top += 19
 
     # The key figures in one row, the bar of the window below them.
     step = bar_width / max(1, len(answer["kpis"]))
     for place, kpi in enumerate(answer["kpis"]):
-        parts.append(_words(left + place * step, top + 24, kpi["value"], size=20, weight=600))
-        parts.append(_words(left + place * step, top + 42, kpi["label"], size=12, fill="#57606a"))
+        x = left + place * step
+        parts.append(_words(x, top + 24, kpi["value"], size=20, weight=600))
+        parts.append(_words(x, top + 42, kpi["label"], size=12, fill="#57606a"))
     top += 58
     x = float(left)
     for segment in answer["bar"]:
@@ -162,13 +135,24 @@ def receipt_svg(answer: Data) -> str:
     # The errors by kind: what the budget really takes, with the interval of nine texts in ten.
     strip_data = answer["strip"]
     parts.append(_words(left, top, strip_data["title"], size=14, weight=600))
-    for line in _wrapped(strip_data["note"], 130):
+    for line in wrap(strip_data["note"], 130, **WHOLE_WORDS):
         top += 17
         parts.append(_words(left, top, line, size=12, fill="#57606a"))
     for row in strip_data["rows"]:
         top += 22
         parts.append(_words(left, top, f"{row['kind']}, {row['where']}", size=12))
-        parts += _reach(row, strip_data, x=210, y=top - 11, width=300)
+        if row["bar"]:
+            # The bar, the mark of the budget, and the interval.
+            bar, line, low, high = (
+                3 * float(share) for share in (row["bar"], strip_data["line"], *row["interval"])
+            )
+            beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
+            parts += [
+                _block(210, top - 9, min(bar, line), 10, strip_data["color"]),
+                _block(210 + line, top - 9, bar - line, 10, beyond),
+                _block(210 + line, top - 12, 1.5, 16, "#1b1f24"),
+                _block(210 + low, top - 4.6, high - low, 1.2, "#1b1f24"),
+            ]
         numbers = f"{row['error']}   {row['really']}"
         if row["between"]:
             numbers += f" ({row['between']})"
@@ -184,23 +168,6 @@ def receipt_svg(answer: Data) -> str:
         font_family="system-ui, sans-serif",
     )
     return f"{drawn}\n"
-
-
-def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Markup]:
-    """Draw a row's bar, the mark of the budget and the interval."""
-    if not row["bar"]:
-        return []
-    scale = width / 100
-    bar = float(row["bar"])
-    line = float(strip_data["line"])
-    low, high = row["interval"]
-    beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
-    return [
-        _block(x, y + 2, min(bar, line) * scale, 10, strip_data["color"]),
-        _block(x + line * scale, y + 2, (bar - line) * scale, 10, beyond),
-        _block(x + line * scale, y - 1, 1.5, 16, "#1b1f24"),
-        _block(x + low * scale, y + 6.4, (high - low) * scale, 1.2, "#1b1f24"),
-    ]
 
 
 def _block(
@@ -228,17 +195,6 @@ def _words(
     return xml_element("text", str(words), x=f"{x:.1f}", y=y, **look)
 
 
-def _wrapped(text: str, longest: int) -> list[str]:
-    """Wrap a sentence at a number of characters."""
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + len(word) + 1 > longest:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
-
-
-Data = dict[str, Any]
 RECEIPT = "budget"  # what the files of a receipt are called
 SIDES = "sides"  # the fold that several models or budgets stand in
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from budgetkit.budget.html import POOL, colour
 from budgetkit.counters import Counter, spread_of
@@ -20,9 +18,8 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
-from budgetkit.message import Message
+from budgetkit.message import Data
 from budgetkit.models import Model
-from budgetkit.plan.items import Ints
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
 
@@ -39,23 +36,16 @@ def kind_documents(trace: Trace) -> Corpus:
     """Return a conversation's text as documents, by message and kind."""
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
-    return Corpus(
-        tuple(
-            document
-            for number, message in numbered
-            for document in _documents(message, trace.id, number)
-        )
-    )
-
-
-def _documents(message: Message, name: str, number: int) -> Iterator[Document]:
-    for kind, text in by_kind(message.text).items():
-        yield Document(text, kind, message.role, name, f"message {number}")
-    for call in message.tool_calls:
-        if call.arguments:
-            yield Document(
-                call.arguments, CODE, message.role, name, f"message {number}, call of {call.name}"
-            )
+    documents = []
+    for number, message in numbered:
+        texts = [(text, kind, "") for kind, text in by_kind(message.text).items()]
+        calls = message.tool_calls
+        texts += [(call.arguments, CODE, f", call of {call.name}") for call in calls]
+        for text, kind, call_name in texts:
+            if text:
+                place = f"message {number}{call_name}"
+                documents.append(Document(text, kind, message.role, trace.id, place))
+    return Corpus(tuple(documents))
 
 
 SHIPPED = "shipped texts"
@@ -128,63 +118,48 @@ def misjudgements(
 
 def shipped_misjudgements(cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
     """Return the error on the shipped corpus, by kind of text."""
-    kinds = {name: kind for kind, names in CLASSES.items() for name in names}
-    corpus = shipped().where(lambda document: document.kind in kinds)
-    errors = _errors(corpus, cheap, best)
-    return tuple(_by_kind(errors.assign(kind=errors["class"].map(kinds)), SHIPPED))
+    names = [name for names in CLASSES.values() for name in names]
+    corpus = shipped().where(lambda document: document.kind in names)
+    return _misjudged(corpus, cheap, best, SHIPPED)
 
 
 def own_misjudgements(trace: Trace, cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
     """Return the error on a conversation, by kind of text."""
-    corpus = kind_documents(trace)
-    if not corpus.documents:
-        return ()
-    errors = _errors(corpus, cheap, best)
-    return tuple(_by_kind(errors.assign(kind=errors["class"]), OWN))
+    return _misjudged(kind_documents(trace), cheap, best, OWN)
 
 
-def _errors(corpus: Corpus, cheap: Counter, best: Counter) -> pd.DataFrame:
-    """Compare the counters on all texts, with the best count's interval."""
+def _misjudged(
+    corpus: Corpus, cheap: Counter, best: Counter, where: str
+) -> tuple[Misjudgement, ...]:
+    """Return the error on texts, by kind of text."""
     texts = corpus.where(lambda document: bool(document.text))
+    if not texts.documents:
+        return ()
     errors = compare([cheap], texts, best)
-    least, most = intervals(best, errors["exact"].to_numpy())
-    return errors.assign(least=least, most=most)
-
-
-def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
-    """Return the interval of each text's tokens.
-
-    If the error was never measured, both ends are the count.
-    """
+    # The interval of the best count; if its error was never measured, both ends are the count.
     below, above = spread_of(best) or (0.0, 0.0)
-    return np.rint(counts * (1 + below)).astype(np.int64), np.rint(counts * (1 + above)).astype(
-        np.int64
-    )
-
-
-def _by_kind(errors: pd.DataFrame, where: str) -> Iterator[Misjudgement]:
-    """Return one row of errors for each kind of text."""
     # A text that either counter counts as 0 has no error.
     counted = errors[(errors["exact"] > 0) & (errors["estimate"] > 0)]
-    for kind in CLASSES:
-        rows = counted[counted["kind"] == kind]
+    rows_of = dict[str, Misjudgement]()
+    for kind, classes in CLASSES.items():
+        rows = counted[counted["class"].isin([kind, *classes])]
         if not len(rows):
             continue
         # The more a text really has, the lower is the error: the upper end of the count is the lower one of the error.
-        low = np.quantile(rows["estimate"] / rows["most"] - 1, 0.05)
-        high = np.quantile(rows["estimate"] / rows["least"].clip(lower=1) - 1, 0.95)
-        yield Misjudgement(
+        most = (rows["exact"] * (1 + above)).round()
+        least = (rows["exact"] * (1 + below)).round().clip(lower=1)
+        rows_of[kind] = Misjudgement(
             kind=kind,
             where=where,
             texts=len(rows),
             best=int(rows["exact"].sum()),
             cheap=int(rows["estimate"].sum()),
-            low=float(low),
-            high=float(high),
+            low=float(np.quantile(rows["estimate"] / most - 1, 0.05)),
+            high=float(np.quantile(rows["estimate"] / least - 1, 0.95)),
         )
+    return tuple(rows_of.values())
 
 
-Data = dict[str, Any]
 #: What a section that keeps the other items cuts.
 CUT: Final = {
     "newest": "the oldest messages",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_uppercase
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import takes_the_rest, window_claims
 from budgetkit.lab.replay.cost import prices
+from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL
 
-Data = dict[str, Any]
 #: A model of each of several makers, one of them open.
 MAKERS: Final = (DEFAULT_MODEL, "claude-sonnet-5", "gemini-3.8-flash", "Llama-3.3-70B-Instruct")
 MOST_PINS: Final = 5
@@ -84,13 +84,10 @@ class Side:
     @property
     def cost(self) -> str:
         """The cost of the prompt without a cache."""
-        price_list = prices(self.results.model)
-        prompt = np.array([self.results.plan.used])
         nothing = np.array([0])
-        dollars = float(price_list.cost(prompt, nothing, nothing, nothing)[0])
-        if np.isnan(dollars):
-            return "no price known"
-        return f"${dollars:.4f}"
+        prompt = nothing + self.results.plan.used
+        dollars = float(prices(self.results.model).cost(prompt, nothing, nothing, nothing)[0])
+        return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 
     def errors(self) -> dict[str, str]:
         """Error of the cheap count by kind of text."""
@@ -99,7 +96,7 @@ class Side:
             if row.kind not in rows or row.where == OWN:
                 rows[row.kind] = row
         best = self.library.counter(self.results.model)
-        about = "" if basis_of(best) != "estimate" else "about "
+        about = "about " if basis_of(best) == "estimate" else ""
         return {
             LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()
         }
@@ -108,9 +105,8 @@ class Side:
         """Return the cells of the column, by row name."""
         plan = self.results.plan
         budget = plan.budget
-        if budget.remainder is None:
-            remainder = "none named"
-        else:
+        remainder = "none named"
+        if budget.remainder is not None:
             remainder = f"{signed(plan.remainder)} ({budget.remainder})"
         named = {
             "window": f"{budget.window:,}",
@@ -213,7 +209,5 @@ def pin_column(stage: BudgetStage) -> BudgetSettings:
 
 def with_pins(stage: BudgetStage, pins: tuple[BudgetSettings, ...]) -> BudgetSettings:
     """Return the settings with other pins; the bar shows the last one."""
-    pinned = None
-    if pins:
-        pinned = pins[-1].budget(known_model(pins[-1].model)[0])
+    pinned = pins[-1].budget(known_model(pins[-1].model)[0]) if pins else None
     return replace(stage.settings, pins=pins, pinned=pinned)

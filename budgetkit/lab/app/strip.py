@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
@@ -24,10 +23,10 @@ from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
 from budgetkit.lab.explorers.panel import word_meaning
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
+from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 
-Data = dict[str, Any]
 LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
 COLUMNS = [
     "kind",

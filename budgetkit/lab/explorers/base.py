@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
@@ -22,7 +22,7 @@ from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Command, F, Kind, S, Stage
+from budgetkit.lab.explorers.stage import F, Kind, S, Stage
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
 from budgetkit.message import Data
 
@@ -168,15 +168,15 @@ class Explorer(Generic[S, F]):
 
     def undo(self) -> None:
         """Undo the last change."""
-        self._undo_or_redo("undo")
+        self._step("undo")
 
     def redo(self) -> None:
         """Redo the undone change."""
-        self._undo_or_redo("redo")
+        self._step("redo")
 
     def reset(self) -> None:
         """Return to the initial settings; keep the locks."""
-        self._run_command("reset")
+        self._step("reset")
 
     @property
     def settings(self) -> S:
@@ -212,7 +212,7 @@ class Explorer(Generic[S, F]):
     ) -> None:
         """Run a command; if it fails, change nothing and show the error."""
         with self._reporting_problems(ack, beside):
-            commands: Mapping[str, Command] = {**self.kind.commands, "reset": self._reset}
+            commands = self.kind.commands
             if kind not in commands:
                 raise LookupError(unknown_name("command", kind, commands))
             command = commands[kind]
@@ -239,14 +239,13 @@ class Explorer(Generic[S, F]):
             except Exception as problem:
                 self._send_state(self._page_state({**refusal(problem), "beside": beside}), ack)
 
-    def _reset(self, stage: Stage[S, F]) -> S:
-        first: S = stage.settings.as_at(self._start)
-        return first
-
-    def _undo_or_redo(self, direction: str, ack: str = "") -> None:
+    def _step(self, kind: str, ack: str = "") -> None:
+        """Undo, redo or reset."""
         with self._reporting_problems(ack):
-            history = self._history.undo() if direction == "undo" else self._history.redo()
-            self._apply(history, ack)
+            if kind == "reset":
+                self._apply(self._history.then(self.settings.as_at(self._start)), ack)
+            else:
+                self._apply(getattr(self._history, kind)(), ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
         """Show a step of the history; on failure, restore the previous step."""
@@ -295,8 +294,7 @@ class Explorer(Generic[S, F]):
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Handle a message of the page."""
         values = dict(content)
-        kind = str(values.pop("kind", ""))
-        gesture = str(values.pop("gesture", ""))
+        kind, gesture, ack = (str(values.pop(name, "")) for name in ("kind", "gesture", "id"))
         if kind == "plotly":
             with self._reporting_problems():
                 self.view.send_plotly()
@@ -305,20 +303,17 @@ class Explorer(Generic[S, F]):
             with self._reporting_problems():
                 self._uploads.piece(content, b"".join(buffers))
         elif kind == "set":
-            self._set(
-                str(values.get("key")), values.get("value"), str(values.get("id", "")), gesture
-            )
+            self._set(str(values.get("key")), values.get("value"), ack, gesture)
         elif kind == "rest":
             # A drag has ended: the texts to copy, which waited for it, are written.
             with self._reporting_problems():
-                self._send_state(self.view.state, str(values.get("id", "")))
+                self._send_state(self.view.state, ack)
                 self._send_charts()
         elif kind == "fold":
             self._receive_fold_event(values)
-        elif kind in ("undo", "redo"):
-            self._undo_or_redo(kind, str(values.get("id", "")))
+        elif kind in ("undo", "redo", "reset"):
+            self._step(kind, ack)
         else:
-            ack = str(values.pop("id", ""))
             self._run_command(kind, ack, gesture, sent=values)
 
     def _page_state(self, notice: Data | None = None) -> Data:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -45,7 +45,6 @@ from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.requests import framing_for
-from budgetkit.trace import Trace
 
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations; half of them are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
@@ -65,18 +64,13 @@ class Case:
     budget: Budget
     policy: Policy
     policies: Mapping[str, Policy]
-    prices: Prices | None
+    prices: Prices
     options: Raw
 
     @property
     def source(self) -> str:
         """The file of the conversations, as the library lists it."""
         return str(self.base.trace)
-
-    @property
-    def traces(self) -> Sequence[Trace]:
-        """The conversations to tune on."""
-        return self.library.conversations(self.source)
 
     @property
     def deficit(self) -> str:
@@ -122,15 +116,11 @@ class DecideFold(Content):
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
             sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
+            open_more = "Open a file with more, or try the shipped ones."
+            tip = "Short made-up conversations"
             return [
-                text_part(
-                    f"{sentence}. This file has {many:,}. Open a file with more, or try the shipped ones."
-                ),
-                button(
-                    f"Open {EXAMPLE}",
-                    {"example": True},
-                    tip="Short made-up conversations",
-                ),
+                text_part(f"{sentence}. This file has {many:,}. {open_more}"),
+                button(f"Open {EXAMPLE}", {"example": True}, tip=tip),
             ]
         case = case_of(stage)
         if not self._run.runs and self._run.found is None and not cut_tokens(case, case.budget):
@@ -162,7 +152,11 @@ class DecideFold(Content):
         elif event.get("risk") in RISKS:
             self._risk = str(event["risk"])
         elif "tune" in event and not self._run.runs:
-            self._begin(case_of(stage), self._wanted(stage))
+            run = self._run = TuningRun()
+            self._row = None
+            work = run, case_of(stage), self._wanted(stage), float(self._risk)
+            run.thread = threading.Thread(target=self._work, args=work, daemon=True)
+            run.thread.start()
         elif "stop" in event:
             self._run.stopped.set()
         elif "example" in event:
@@ -195,65 +189,46 @@ class DecideFold(Content):
 
     def _nothing_cut(self, case: Case, many: int) -> list[Data]:
         """Explain that nothing is cut, and offer a smaller window."""
-        largest = int(case_demand(case).sum(axis=1).max())
+        demand = case_demand(case)
+        largest = int(demand.sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
             f"{case.budget.window:,} tokens. No setting loses less; tuning needs a window that is too small for some"
         )
-        for base in (case.base, replace(case.base, preset=PLAIN, own=None, lines={}, locks={})):
-            window = self._telling_window(case, base)
-            if window is not None:
+        parts = [text_part(f"{sentence}.")]
+        # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
+        plain = replace(case.base, preset=PLAIN, own=None, lines={}, locks={})
+        for base, window in product((case.base, plain), SMALL_WINDOWS):
+            budget = replace(base, window=window).budget(case.model)
+            is_smaller = window < case.budget.window and budget.usable > 0
+            if is_smaller and 10 * cut_tokens(case, budget) > int(demand.to_numpy().sum()):
                 preset = ""
                 if base.preset != case.base.preset:
                     preset = f" and take the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
-                return [
-                    text_part(f"{sentence}."),
-                    button(f"Set the window to {window:,}{preset}", event),
-                ]
-        return [text_part(f"{sentence}.")]
-
-    def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
-        """Return the largest small window that cuts enough to tune on.
-
-        That is more than a tenth of the demand.
-        """
-        demand = int(case_demand(case).to_numpy().sum())
-        for window in SMALL_WINDOWS:
-            budget = replace(base, window=window).budget(case.model)
-            is_smaller = window < case.budget.window and budget.usable > 0
-            if is_smaller and 10 * cut_tokens(case, budget) > demand:
-                return window
-        return None
-
-    def _begin(self, case: Case, objective: str) -> None:
-        run = TuningRun()
-        work = partial(self._work, run, case, objective, float(self._risk))
-        run.thread = threading.Thread(target=work, daemon=True, name="budgetkit tuning")
-        self._run = run
-        self._row = None
-        run.thread.start()
+                return [*parts, button(f"Set the window to {window:,}{preset}", event)]
+        return parts
 
     def _work(self, run: TuningRun, case: Case, objective: str, risk: float) -> None:
+        """Tune in a thread of its own, and show how far it is."""
+
+        def tell(sentence: str, done: float) -> None:
+            if run.stopped.is_set():
+                raise StoppedError("stopped by hand")
+            run.said = sentence
+            run.done = done
+            if time.monotonic() - run.told > SELDOM:
+                run.told = time.monotonic()
+                self._again()
+
         try:
-            run.found = decide(
-                case, objective, risk, lambda said, done: self._tell(run, said, done)
-            )
+            run.found = decide(case, objective, risk, tell)
         except StoppedError:
             run.problem = "Stopped; nothing was chosen."
         # whatever it is: a run that died in silence would run for ever in the page
         except Exception as problem:
             run.problem = refusal(problem)["text"]
         self._again()
-
-    def _tell(self, run: TuningRun, sentence: str, done: float) -> None:
-        if run.stopped.is_set():
-            raise StoppedError("stopped by hand")
-        run.said = sentence
-        run.done = done
-        if time.monotonic() - run.told > SELDOM:
-            run.told = time.monotonic()
-            self._again()
 
     def _told(self, decided: TuningReport) -> list[Data]:
         row = decided.advised if self._row is None else self._row
@@ -293,7 +268,7 @@ def decide(
 ) -> TuningReport:
     """Find the most important lines and tune them together."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
-    costs = case.prices is not None and case.prices.input is not None
+    costs = case.prices.input is not None
     if objective == "cost" and not costs:
         raise ValueError("The price of this model is not known. Choose another objective.")
     second = "evidence"
@@ -302,7 +277,8 @@ def decide(
     objectives = (objective, second)
     tell("Counting answers", 0.0)
     count = case.options["counter"]
-    lines = candidates(case.budget, case.traces, count, risk, case.base.locks)
+    traces = case.library.conversations(case.source)
+    lines = candidates(case.budget, traces, count, risk, case.base.locks)
     policies = {"policy": dict(case.policies)} if case.policies else {}
     values: Values = {**lines, **policies}
     options = {"policy": case.policy, "prices": case.prices, **case.options}
@@ -315,9 +291,8 @@ def decide(
     progress_of = progress("One line at a time", 0, 0.4)
     # What exceeds the window is left out, unless the present budget does.
     strict = kept_deficit(case.budget, "raise")
-    moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
-    moved = matter(moves)
-    if not moved:
+    moves = sensitivity(traces, strict, values, objective, progress=progress_of, **options)
+    if not (moved := matter(moves)):
         raise ValueError(
             f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
             "another objective or a smaller window, or unlock a line."
@@ -326,7 +301,7 @@ def decide(
     progress_of = progress("All lines together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
     tuned = tune(
-        case.traces,
+        traces,
         strict,
         vary,
         objectives,
@@ -335,9 +310,7 @@ def decide(
         no_more=no_more,
         **options,
     )
-    answers = [
-        int(answer) for lengths in recorded_lengths(case.traces, count) for answer in lengths
-    ]
+    answers = [int(answer) for lengths in recorded_lengths(traces, count) for answer in lengths]
     return TuningReport(
         case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers
     )

@@ -103,12 +103,9 @@ def refusal(problem: Exception) -> Data:
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
         sentence = problem.args[0]  # KeyError quotes its own
     if not isinstance(problem, FORESEEN):
-        *_, place = [
-            ("?", 0),
-            *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__)),
-        ]
+        place = extract_tb(problem.__traceback__)[-1]
         sentence = (
-            f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
+            f"budgetkit itself failed: {type(problem).__name__} in {Path(place.filename).name}, line {place.lineno}: "
             f"{brief(sentence)}. The settings are as before. Please report this sentence, and what you did."
         )
     text = sentence or type(problem).__name__

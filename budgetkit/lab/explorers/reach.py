@@ -124,8 +124,8 @@ def _counter(name: str, info: ValidationInfo) -> str:
 #: Arguments that can open a file: each is checked by the explorer's `Reach`.
 FilePath = Annotated[str, AfterValidator(_path)]
 CounterName = Annotated[str, AfterValidator(_counter)]
-#: Parameters that the explorer fills in.
-_OWN = ("self", "stage")
+#: The parameter that the explorer fills in.
+_OWN = "stage"
 _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 
 
@@ -141,7 +141,7 @@ def arguments(
     PermissionError
         If an argument would open a file outside.
     """
-    model = _model(getattr(command, "__func__", command))
+    model = _model(command)
     try:
         return dict(model.model_validate(values, context=reach))
     except ValidationError as problem:
@@ -164,6 +164,6 @@ def _model(command: Callable[..., Any]) -> type[BaseModel]:
     fields: Data = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         for name, parameter in signature(command).parameters.items()
-        if name not in _OWN
+        if name != _OWN
     }
     return create_model("Arguments", __config__=_STRICT, **fields)

@@ -6,6 +6,7 @@ all requests and all scripts but its own. The same explorer gives the same bytes
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -119,13 +120,7 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
 
 def _kpis(kpis: list[Data]) -> Markup:
     cells = [
-        element(
-            "td",
-            element("b", kpi["value"]),
-            element("br"),
-            str(kpi["label"]),
-            style=_LEFT,
-        )
+        element("td", element("b", kpi["value"]), element("br"), str(kpi["label"]), style=_LEFT)
         for kpi in kpis
     ]
     return element("table", element("tr", *cells)) if cells else NOTHING
@@ -133,8 +128,7 @@ def _kpis(kpis: list[Data]) -> Markup:
 
 def _bar(bar: Data | None) -> Markup:
     """Return the window as a row of coloured cells, each as wide as its share."""
-    segments = bar["segments"] if bar else []
-    segments = [segment for segment in segments if segment["tokens"] > 0]
+    segments = [segment for segment in bar["segments"] if segment["tokens"] > 0] if bar else []
     whole = sum(segment["tokens"] for segment in segments)
     cells = []
     for segment in segments:
@@ -194,15 +188,18 @@ def page(
     lead: Lead | None = None,
 ) -> str:
     """Return a report with key figures, a request slider, figures, tables and set-up."""
+    begin: list[Markup] = []
+    shown = charts
     if lead is not None:
         title = lead.title
-    around = _around(title, state, charts, text, lead=lead)
-    if lead is not None:
-        charts = {**lead.charts, **charts}
+        sentences = [element("p", sentence) for sentence in lead.sentences]
+        begin = [element("div", *sentences, class_="bk-lead"), _figures(lead.charts)]
+        shown = {**lead.charts, **charts}
+    around = _around(title, state, charts, text, begin)
 
     def data(rows: int) -> Data:
         """Return the first rows of each table, and how many it has."""
-        tables = {name: chart["table"] for name, chart in charts.items() if chart.get("table")}
+        tables = {name: chart["table"] for name, chart in shown.items() if chart.get("table")}
         for name, table in tables.items():
             tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
         return {"tables": tables, "bar": state.get("bar"), "strip": state.get("strip")}
@@ -216,7 +213,7 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     It contains messages only if they are passed.
     """
     state: Data = {"status": {"text": "", "level": "none"}}
-    around = _around(title, state, {}, text, element("section", id="bk-receipt"))
+    around = _around(title, state, {}, text, [element("section", id="bk-receipt")])
     return _fitted(around, lambda rows: {"tables": {}, "receipt": receipt}, requests)
 
 
@@ -247,11 +244,9 @@ def _around(
     state: Data,
     charts: Mapping[str, Data],
     setup: str,
-    receipt: Markup = NOTHING,
-    lead: Lead | None = None,
+    begin: Iterable[Markup],
 ) -> tuple[str, str]:
     """Return the parts of the page before and after its data."""
-    cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
     # The sentences on the opened file; none for a shipped one.
     facts = state.get("door", {}).get("facts")
     about = [f"{sentence}." for sentence in facts["sentences"]] if facts else []
@@ -264,7 +259,13 @@ def _around(
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    # The sentences under the key figures.
     status = state["status"]
+    told = NOTHING
+    if status["text"]:
+        sentences = [element("p", text) for text in (status["text"], *status.get("more", []))]
+        level = f"bk-status bk-is-{status.get('level', '')}"
+        told = element("div", element("div", *sentences), class_=level)
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -279,17 +280,16 @@ def _around(
         element("p", state.get("source") or "", class_="bk-source"),
         *(element("p", sentence, class_="bk-note") for sentence in about),
         _key_figures(state.get("kpis", [])),
-        *_begin(lead),
-        _status(status),
+        *begin,
+        told,
         element(
             "noscript",
             element("p", _WITHOUT, class_="bk-note"),
             strip_table(state.get("strip")),
         ),
-        receipt,
         element("div", id="bk-window"),
         element("div", id="bk-requests"),
-        element("div", *cards, class_="bk-figures"),
+        _figures({name: chart for name, chart in charts.items() if chart.get("spec")}),
         element("div", id="bk-messages"),
         folded,
         element("footer", element("p", _FOOT)),
@@ -300,26 +300,6 @@ def _around(
     page = f"{DOCTYPE}\n{element('html', head, body, lang='en')}\n"
     before, _, behind = page.partition(_HERE)
     return before, behind
-
-
-def _begin(lead: Lead | None) -> list[Markup]:
-    """Return the start of a report as markup. Empty without a lead."""
-    if lead is None:
-        return []
-    sentences = [element("p", sentence) for sentence in lead.sentences]
-    cards = [_figure(name, chart) for name, chart in lead.charts.items()]
-    figures = element("div", *cards, class_="bk-figures")
-    return [element("div", *sentences, class_="bk-lead"), figures]
-
-
-def _status(status: Data) -> Markup:
-    """Return the sentences under the key figures. Empty if there are none."""
-    if not status["text"]:
-        return NOTHING
-    sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]
-    return element(
-        "div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}"
-    )
 
 
 @cache
@@ -348,6 +328,10 @@ def _key_figures(kpis: Iterable[Data]) -> Markup:
         for kpi in kpis
     ]
     return element("ul", *items, class_="bk-kpis", aria_label="Key figures")
+
+
+def _figures(charts: Mapping[str, Data]) -> Markup:
+    return element("div", *itertools.starmap(_figure, charts.items()), class_="bk-figures")
 
 
 def _figure(name: str, chart: Data) -> Markup:

@@ -7,6 +7,7 @@ page can apply the colours of its theme: lines have the class "grid", and a text
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -308,7 +309,9 @@ def known(spec: Spec) -> tuple[Spec, int]:
     if not _WRITTEN.search(repr(spec)):
         return spec, 0
     lost: list[str] = []
-    spec = json.loads(json.dumps(spec, default=_plain), parse_constant=lost.append)
+    # A numpy number or array has a method that gives plain data.
+    plain = json.dumps(spec, default=operator.methodcaller("tolist"))
+    spec = json.loads(plain, parse_constant=lost.append)
     layout = spec["layout"]
     for name in ("shapes", "annotations"):
         layout[name] = [
@@ -330,8 +333,3 @@ def known(spec: Spec) -> tuple[Spec, int]:
             sizes = zip(trace["x"], trace["base"], strict=True)
             trace["x"] = [None if base is None else size for size, base in sizes]
     return spec, len(lost)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a numpy number or array to JSON data."""
-    return value.tolist()

@@ -7,7 +7,6 @@ has items, and every turn is planned as by `fit`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,29 +168,24 @@ def _draw_turns(table: Columns) -> Spec:
     section = str(table["line"][0])
     turns = table["turn"]
     section_colour = SLATE if section == ALL else colour(section)
-    lines = [
-        _line(
-            table,
-            "granted",
-            section_colour,
-            fill="tozeroy",
-            fillcolor=translucent(section_colour, 0.22),
-            width=2.5,
-        ),
-        _line(table, "limit", "#0072B2", dash="dash"),
-        _line(table, "demand", ALARM, dash="dot"),
-    ]
-    if "pinned_limit" in table:
-        lines.append(_line(table, "pinned_limit", SLATE, dash="dashdot"))
-    names = [name for name in _NAMES if name in table]
+    looks = {
+        "granted": (section_colour, "solid"),
+        "limit": ("#0072B2", "dash"),
+        "demand": (ALARM, "dot"),
+        "pinned_limit": (SLATE, "dashdot"),
+    }
+    names = [name for name in looks if name in table]
+    lines = []
+    for name in names:
+        shade, dash = looks[name]
+        style = {"color": shade, "dash": dash, "width": 2}
+        lines.append(named_line(turns, table[name], _NAMES[name], line=style))
+    lines[0]["line"]["width"] = 2.5
+    lines[0] |= {"fill": "tozeroy", "fillcolor": translucent(section_colour, 0.22)}
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
-    x = {
-        "title": "turn",
-        "range": _range(turns),
-        "showgrid": False,
-        **counted(len(turns)),
-    }
+    first, last = (turns[0], turns[-1]) if len(turns) > 1 else (turns[0] - 0.5, turns[0] + 0.5)
+    x = {"title": "turn", "range": [first, last], "showgrid": False, **counted(len(turns))}
     y = {**TOKENS, "range": [low * 1.1, top], "nticks": 6}
     # Lines that end on one number share one name.
     ends: dict[int, list[str]] = {}
@@ -201,54 +195,24 @@ def _draw_turns(table: Columns) -> Spec:
         columns[0]: f"{' and '.join(_NAMES[c] for c in columns)}: {signed(end)}"
         for end, columns in ends.items()
     }
-    shapes, notes = _marks(table)
-    notes = [*end_labels(table, texts, (top - low) * 0.12), *notes]
+    notes = end_labels(table, texts, (top - low) * 0.12)
+
+    # Upright lines at the chosen turn and at the first cut, which has a note.
+    upright = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
+    shapes = []
+    for turn, is_chosen, cut in zip(turns, table["chosen"], table["first_cut"], strict=True):
+        place = {**upright, "x0": turn, "x1": turn}
+        if is_chosen:
+            look = {"color": SLATE, "dash": "solid", "width": 1}
+            shapes.insert(0, {**place, "name": "here", "line": look})
+        if cut:
+            shapes.append({**place, "line": {"color": ALARM, "dash": "dash", "width": 1.5}})
+            share = (turn - first) / max(1, last - first)
+            anchor = ("left", "center", "right")[(share >= 0.35) + (share > 0.65)]
+            corner = {"xanchor": anchor, "yref": "paper", "yanchor": "bottom"}
+            notes.append(note(f"first cut: turn {turn:,}", turn, 1, **corner))
     more = {"hovermode": "x unified", "annotations": notes, "shapes": shapes, "meta": {"top": 20}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
-
-
-def _range(turns: Sequence[int]) -> list[float]:
-    """Return the range of the axis, centred if there is only one turn."""
-    if len(turns) == 1:
-        return [turns[0] - 0.5, turns[0] + 0.5]
-    return [turns[0], turns[-1]]
-
-
-def _line(
-    table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any
-) -> Spec:
-    style = {"color": colour, "dash": dash, "width": width}
-    return named_line(table["turn"], table[column], _NAMES[column], line=style, **more)
-
-
-def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
-    turns = table["turn"]
-    cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
-    chosen = [turn for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen]
-    shapes = [_upright(turn, SLATE, "solid", 1) | {"name": "here"} for turn in chosen]
-    shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
-    first, last = _range(turns)
-    common = {"yref": "paper", "yanchor": "bottom"}
-    notes = []
-    for turn in cut:
-        place = (turn - first) / max(1, last - first)
-        anchor = ("left", "center", "right")[(place >= 0.35) + (place > 0.65)]
-        notes.append(note(f"first cut: turn {turn:,}", turn, 1, xanchor=anchor, **common))
-    return shapes, notes
-
-
-def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
-    drawn = {"color": colour, "dash": dash, "width": width}
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": drawn,
-        "layer": "below",
-    }
 
 
 def _say(table: Columns) -> str:
@@ -266,9 +230,10 @@ LINE = 30  # pixels for one bar and the space around it
 
 
 def _answer_conversations(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
-    codes, _ = pd.factorize(batch_of(demands).demand.index.get_level_values(0))
-    count = int(codes.max()) + 1 if len(codes) else 0
-    columns = batch_of(demands).columns(budget)
+    batch = batch_of(demands)
+    codes, names = pd.factorize(batch.demand.index.get_level_values(0))
+    count = len(names)
+    columns = batch.columns(budget)
     hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
     hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
     cut = [int(h.sum()) for h in hit.values()]

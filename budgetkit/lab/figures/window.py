@@ -8,6 +8,7 @@ the tokens that they took, and the remainder is that section's limit.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -191,18 +192,36 @@ def too_many(plan: Plan) -> int:
 
 
 def _window_answer(plan: Plan | Budget) -> Columns:
-    lines = window_claims(_planned(plan))
-    return {
-        name: [getattr(claim, name) for claim in lines]
-        for name in ("line", "kind", "tokens", "granted")
-    }
+    lines = window_claims(allocate(plan, {}) if isinstance(plan, Budget) else plan)
+    names = ("line", "kind", "tokens", "granted")
+    return {name: [getattr(claim, name) for claim in lines] for name in names}
 
 
 def _draw_window(table: Columns) -> Spec:
     sizes = [max(0, tokens) for tokens in table["tokens"]]
     total = sum(sizes)
     window = sum(table["tokens"])
-    bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
+    segments = []
+    for line, size in zip(table["line"], sizes, strict=True):
+        fits = size > total * 0.012 * max(len(line), 4)
+        segments.append(
+            bars(
+                [size],
+                width=[0.8],
+                customdata=[line],
+                marker={
+                    "color": colour(line),
+                    "pattern": {"shape": "/" if line in HATCHED else ""},
+                },
+                text=[f"{plain(line)}<br>{short(size)}" if fits else ""],
+                textposition="inside",
+                textangle=0,
+                insidetextanchor="start",
+                textfont={"color": ink(colour(line))},
+                hovertext=[f"{plain(line)}: {size:,} tokens"],
+                hoverinfo="text",
+            )
+        )
     x = {**TOKENS, "range": [0, total]}
     drawn = layout(170, x, {"visible": False, "range": [-0.6, 0.75]})
     if total > window:
@@ -211,20 +230,7 @@ def _draw_window(table: Columns) -> Spec:
         words = f"window ends: {window:,}"
         end = note(words, window, 0.5, yanchor="bottom", xanchor="right")
         drawn |= {"shapes": [mark], "annotations": [end]}
-    return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
-
-
-def _segment(line: str, tokens: int, total: int) -> Spec:
-    fits = tokens > total * 0.012 * max(len(line), 4)
-    text = {
-        "text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""],
-        "textposition": "inside",
-        "textangle": 0,
-    }
-    text |= {"insidetextanchor": "start", "textfont": {"color": ink(colour(line))}}
-    hover = {"hovertext": [f"{plain(line)}: {tokens:,} tokens"], "hoverinfo": "text"}
-    marker = {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}}
-    return bars([tokens], width=[0.8], customdata=[line], marker=marker, **text, **hover)
+    return {"data": segments, "layout": {**drawn, "barmode": "stack"}}
 
 
 def _say_window(table: Columns) -> str:
@@ -237,7 +243,8 @@ def _say_window(table: Columns) -> str:
 
 
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
-    plan = _planned(plan)
+    if isinstance(plan, Budget):
+        plan = allocate(plan, {})
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     lines = window_claims(plan)
@@ -269,13 +276,13 @@ def _draw_waterfall(table: Columns) -> Spec:
         "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
     }
     low, high = ([*side] for side in zip(*ends, strict=True))
-    sizes = (end - start for start, end in ends)
+    sizes = map(operator.sub, high, low)
     bar = bars(sizes, base=low, customdata=lines, marker=marker)
     bar = with_texts(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
     widest = float(max(high))
     x = {
         **TOKENS,
-        "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],
+        "range": [min(0.0, float(min(low))) * 1.15, widest * 1.24],
         "nticks": 5,
         "showgrid": False,
     }
@@ -293,12 +300,6 @@ def _draw_waterfall(table: Columns) -> Spec:
 
 def _say_waterfall(table: Columns) -> str:
     return f"{signed(table['tokens'][-1])} tokens: the {table['line'][-1]}"
-
-
-def _planned(plan: Plan | Budget) -> Plan:
-    if isinstance(plan, Budget):
-        return allocate(plan, {})
-    return plan
 
 
 #: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
