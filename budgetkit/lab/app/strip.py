@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
@@ -46,8 +47,7 @@ MEANINGS = {
 LONGEST_LINE = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The verdict on a surplus or shortage: its level and wording.
 
     The level determines the colour.
@@ -168,14 +168,29 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_t
     whole = max(1, budget) * reach
     by_place = {(row.kind, row.where): row for row in rows}
     places = (SHIPPED, OWN) if has_trace else (SHIPPED,)
+
+    # What stands behind the budget: the safety reserve, then the pool, in percent of the width.
+    behind = {"safety": room.safety, "left of pool": room.pool}
+    bands = []
+    start = budget / whole
+    for tokens in behind.values():
+        band = {"x": 0.0, "width": 0.0}
+        if not room.overrun and room.budget > 0:
+            width = min(tokens / whole, 1 - start)
+            band = {"x": 100 * start, "width": 100 * width}
+            start += width
+        bands.append(band)
+    told = ", then ".join(f"{name} {tokens:,}" for name, tokens in behind.items() if tokens)
+    if room.overrun:
+        told = "the window is overrun"
     return {
         "title": counters.title,
         "note": _note(room, counters) + advice(counters.best),
         "color": colour(room.name),
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
-        "bands": _bands(room, budget / whole, whole),
-        "behind": _behind(room),
+        "bands": bands,
+        "behind": told or "no reserve behind it",
         "columns": COLUMNS,
         "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
@@ -207,29 +222,6 @@ def _note(room: Room, counters: CounterPair) -> str:
     else:
         note = f"Actual tokens when {short_name(counters.cheap)} fills {size}, by {counters.basis}."
     return f"{note} Each thin line spans 9 of 10 texts."
-
-
-def _bands(room: Room, start: float, whole: float) -> list[Data]:
-    """Return the safety reserve and the pool, in percent of the width."""
-    if room.overrun or room.budget <= 0:
-        return [{"x": 0, "width": 0}, {"x": 0, "width": 0}]
-    safety = min(room.safety / whole, 1 - start)
-    pool = min(room.pool / whole, 1 - start - safety)
-    return [
-        {"x": 100 * start, "width": 100 * safety},
-        {"x": 100 * (start + safety), "width": 100 * pool},
-    ]
-
-
-def _behind(room: Room) -> str:
-    """Return the tokens of safety reserve and pool that cover a section's excess."""
-    if room.overrun:
-        return "the window is overrun"
-    amounts = (("safety", room.safety), ("left of pool", room.pool))
-    return (
-        ", then ".join(f"{name} {tokens:,}" for name, tokens in amounts if tokens)
-        or "no reserve behind it"
-    )
 
 
 def _row(

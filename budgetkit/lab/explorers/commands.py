@@ -22,7 +22,7 @@ from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
 from budgetkit.lab.explorers.budget.notices import sentence
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
-from budgetkit.lab.explorers.shelves import Library, Shelf
+from budgetkit.lab.explorers.shelves import PendingTable, Shelf
 from budgetkit.lab.explorers.stage import AnyStage, Command
 from budgetkit.message import Data
 from budgetkit.requests.reading.formats import format_table
@@ -45,20 +45,19 @@ def file_entry(stage: AnyStage) -> Data:
     budget = stage.settings.budget_settings
     trace = budget.trace
     conversation = budget.conversation
-    if library.conversations.undecided is not None:
-        return {**WELCOME, "columns": _columns(library)}
+    if undecided := library.conversations.undecided:
+        return {**WELCOME, "columns": _columns(undecided)}
     if trace is None or trace in shipped_traces():
         return {**WELCOME}
     traces = library.conversations(trace)
     facts = library.once(("intake", trace, conversation), lambda: intake(traces, conversation))
-    listed = [
-        {"value": number, "label": f"{number + 1:,}: {title}"}
-        for number, title in enumerate(facts.titles[:MOST_LISTED])
-    ]
-    is_whole = 1 < len(facts.titles) <= MOST_LISTED
+    listed = []
     place = ""
     if len(facts.titles) > 1:
         place = f"conversation {conversation + 1:,} of {len(facts.titles):,}"
+        if len(facts.titles) <= MOST_LISTED:
+            for number, title in enumerate(facts.titles):
+                listed.append({"value": number, "label": f"{number + 1:,}: {title}"})
     return {
         "text": "",
         "short": "",
@@ -68,7 +67,7 @@ def file_entry(stage: AnyStage) -> Data:
             "format": facts.format,
             "messages": facts.messages,
             "many": place,
-            "conversations": listed if is_whole else [],
+            "conversations": listed,
             "conversation": conversation,
             "notes": [sentence(note) for note in facts.notes],
             "model": _model(facts.model, budget.model),
@@ -92,10 +91,8 @@ def _model(named: str | None, model: str) -> Data | None:
     }
 
 
-def _columns(library: Library) -> Data:
+def _columns(undecided: PendingTable) -> Data:
     """Return a form for a table's role, content and conversation columns."""
-    undecided = library.conversations.undecided
-    assert undecided is not None, "asked for only where there is a table to be decided on"
     choices: list[Data] = []
     taken: set[str] = set()
     for name, label in WANTED.items():

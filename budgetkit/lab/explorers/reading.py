@@ -36,12 +36,9 @@ class BilledFold(Content):
         counted = count_request(body)
         table = figures.ledger.table(counted)
         low, high = counted.interval
+        between = f"at least {low:,}" if high is None else f"between {low:,} and {high:,}"
         if counted.exact:
             between = "exact"
-        elif high is None:
-            between = f"at least {low:,}"
-        else:
-            between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
         more = f" Not in it: {', '.join(missing)}." if missing else ""
         note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
@@ -77,10 +74,15 @@ class CheckFold(Content):
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
             return [text_part(f"No problem found by the {len(CODES):,} checks of {PAGE}.", "fits")]
-        rows = []
-        for place, problem in enumerate(problems):
-            key, note = f"{place} {problem.code}", f"{PAGE}#{problem.code}"
-            rows.append({"key": key, "text": str(problem), "note": note, "level": "cut"})
+        rows = [
+            {
+                "key": f"{place} {problem.code}",
+                "text": str(problem),
+                "note": f"{PAGE}#{problem.code}",
+                "level": "cut",
+            }
+            for place, problem in enumerate(problems)
+        ]
         return [{"is": "rows", "rows": rows}]
 
     def case(self, stage: AnyStage) -> Data:

@@ -93,9 +93,7 @@ def basis(best: Counter, model: Model) -> str:
         return f"the best count known for {model.name}, a reconstruction of its tokenizer"
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({best.product})"
-    interval = ", with an unknown error"
-    if spread_of(best):
-        interval = ""
+    interval = "" if spread_of(best) else ", with an unknown error"
     return f"{vocabulary_name(best)}, used in place of the tokenizer of {model.name}{interval}"
 
 
@@ -172,11 +170,11 @@ class Shelf(ABC, Generic[Entry]):
         if path in self.shipped:
             self(path)
             return path
-        return self._take_in(self._called(path), path, None)
+        return self._take_in(self._called(path), path)
 
     def read(self, name: str, content: bytes) -> str:
         """Add the content of a file and return its name."""
-        return self._take_in(name, content, None)
+        return self._take_in(name, content)
 
     def decide(self, columns: Mapping[str, str]) -> str:
         """Add the pending table with the chosen columns, and return its name."""
@@ -185,7 +183,9 @@ class Shelf(ABC, Generic[Entry]):
             raise LookupError("No table is waiting for its columns. Open the table again.")
         return self._take_in(table.name, table.content, columns)
 
-    def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
+    def _take_in(
+        self, name: str, source: str | bytes, columns: Mapping[str, str] | None = None
+    ) -> str:
         try:
             entry = self._load(name, source, columns)
         except UnknownColumnsError as problem:
@@ -212,10 +212,8 @@ class Conversations(Shelf[list[Trace]]):
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
-        file = ""
-        if not isinstance(source, Trace):
-            file = Path(traces[0].source.split(", line")[0]).name
-        return self.add(file or traces[0].id, traces)
+        file = "" if isinstance(source, Trace) else traces[0].source.split(", line")[0]
+        return self.add(Path(file).name or traces[0].id, traces)
 
     def one(self, name: str, number: int) -> Trace:
         """Return one conversation of a file, from 0."""
@@ -291,9 +289,7 @@ class Texts(Shelf[Corpus]):
 
 def title_of(name: str, trace: Trace) -> str:
     """Return a conversation's title, or its file's name if it has none."""
-    if trace.title == trace.id:
-        return name
-    return trace.title
+    return name if trace.title == trace.id else trace.title
 
 
 MOST = 4_000  # frames and columns that are kept; what is slow to count stays longest
@@ -309,12 +305,10 @@ class Library:
         self.conversations = Conversations(report)
         self.texts = Texts(report)
         self._counters: dict[Hashable, Counter] = {}
-        self._counted = Memo(MOST)
-        self._drawn = Memo(MOST_LARGE)
         #: Return the value made for a key, or make it: columns of numbers; many are kept.
-        self.once = self._counted.once
+        self.once = Memo(MOST).once
         #: The same for large values; few are kept.
-        self.once_large = self._drawn.once
+        self.once_large = Memo(MOST_LARGE).once
 
     def join(self, other: Library) -> None:
         """Share all entries and counts with another library.

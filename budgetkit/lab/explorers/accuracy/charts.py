@@ -55,9 +55,7 @@ def figure_name(name: str, longest: int) -> str:
     >>> figure_name("chars/4", 20), figure_name("chars/4 (ceil, minimum 0)", 12)
     ('chars/4', 'chars/4 (ce…')
     """
-    if len(name) <= longest:
-        return name
-    return f"{name[: longest - 1]}…"
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def _errors(results: AccuracyResults) -> list[Data]:

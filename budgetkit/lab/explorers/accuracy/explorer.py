@@ -116,8 +116,7 @@ def controls(stage: AccuracyStage) -> Panel:
 def add_lengths(panel: Panel, stage: AccuracyStage) -> None:
     """Add the sliders of the shortest and the longest document."""
     lengths = stage.results.all_errors["characters"]
-    low = int(lengths.min())
-    high = int(lengths.max())
+    low, high = int(lengths.min()), int(lengths.max())
     ends = {"shortest": stage.settings.shortest or low, "longest": stage.settings.longest or high}
     sizes = sorted({low, high, *round_sizes(low, high), *ends.values()})
     panel.choices["lengths"] = [(size, f"{size:,}") for size in sizes]
@@ -163,9 +162,7 @@ def list_name(name: str) -> str:
     >>> list_name("a/" * 40 + "notes.md")[-11:]
     '/a/notes.md'
     """
-    if len(name) <= _LONGEST:
-        return name
-    return f"…{name[-_LONGEST + 1 :]}"
+    return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"
 
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
@@ -183,7 +180,7 @@ def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
 
 def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
-    length = None if characters is None else check_tokens("pieces", int(characters))
+    length = None if characters is None else check_tokens("pieces", characters)
     return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
 
@@ -209,14 +206,16 @@ def choose_lengths(
 ) -> AccuracySettings:
     """Show only documents of these lengths, in characters."""
     lengths = stage.results.all_errors["characters"]
-    low = None if shortest is None or shortest <= lengths.min() else int(shortest)
-    high = None if longest is None or longest >= lengths.max() else int(longest)
-    return replace(stage.settings, shortest=low, longest=high)
+    if shortest is not None and shortest <= lengths.min():
+        shortest = None
+    if longest is not None and longest >= lengths.max():
+        longest = None
+    return replace(stage.settings, shortest=shortest, longest=longest)
 
 
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
     """Return the settings with another accepted chance of an overflow."""
-    return replace(stage.settings, risk=round(float(chance), 6))
+    return replace(stage.settings, risk=round(chance, 6))
 
 
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
@@ -231,10 +230,10 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
     """Choose a document by position; None means the one with the largest error."""
-    if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
-        last = len(stage.results.all_errors) - 1
+    last = len(stage.results.all_errors) - 1
+    if document is not None and not 0 <= document <= last:
         raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")
-    return replace(stage.settings, document=None if document is None else int(document))
+    return replace(stage.settings, document=document)
 
 
 COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {

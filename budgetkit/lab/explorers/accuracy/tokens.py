@@ -159,27 +159,18 @@ def visible(text: str) -> str:
     ('····', ' word', ';⏎⏎')
     """
     alone = not text.strip() or text[-1:] == " " or "  " in text
-    return "".join(_shape(mark, alone) for mark in text)
-
-
-def _shape(mark: str, alone: bool) -> str:
-    if mark == " ":
-        return "·" if alone else " "
-    if mark in _SEEN:
-        return _SEEN[mark]
-    if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        if mark == "\ufffd":
-            return "\ufffd"
-        return f"‹{ord(mark):X}›"
-    return mark
+    shapes = _SEEN if alone else {**_SEEN, " ": " "}
+    for mark in {*text} - {*shapes, "\ufffd"}:
+        if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+            shapes = {**shapes, mark: f"‹{ord(mark):X}›"}
+    return "".join(shapes.get(mark, mark) for mark in text)
 
 
 def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -> str:
     of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
     characters = sum(len(token.text) for token in tokens)
-    if characters >= len(text):
-        part = ""
-    else:
+    part = ""
+    if characters < len(text):
         part = f"The first {characters:,} of {len(text):,} characters: "
     split = ""
     if any(t.shared > 1 for t in tokens):

@@ -171,16 +171,21 @@ def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
     """Show another turn, from 1."""
     if stage.results.demand is None:
         raise ValueError("There is no turn to choose. Open a conversation.")
-    turns = len(stage.results.demand)
-    if not 1 <= int(turn) <= turns:
-        raise ValueError(f"Unknown turn {brief(int(turn))}. Choose a number from 1 to {turns:,}.")
-    return replace(stage.settings, turn=int(turn))
+    turn = check_place("turn", turn, len(stage.results.demand))
+    return replace(stage.settings, turn=turn)
+
+
+def check_place(noun: str, number: int, last: int) -> int:
+    """Return the number of a turn or a request if there is one."""
+    if not 1 <= number <= last:
+        raise ValueError(f"Unknown {noun} {brief(number)}. Choose a number from 1 to {last:,}.")
+    return number
 
 
 def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings:
     """Return the settings with a typed demand for a section."""
-    demand = {**stage.settings.demand, section: check_tokens(f"demand of {brief(section)}", tokens)}
-    return replace(stage.settings, demand=demand)
+    size = check_tokens(f"demand of {brief(section)}", tokens)
+    return replace(stage.settings, demand={**stage.settings.demand, section: size})
 
 
 def pin(stage: BudgetStage) -> BudgetSettings:
@@ -191,10 +196,7 @@ def pin(stage: BudgetStage) -> BudgetSettings:
 
 def load(stage: BudgetStage, text: str) -> BudgetSettings:
     """Load the budget of a saved state, in JSON or YAML."""
-    if text.lstrip().startswith("{"):
-        loaded = from_json(text)
-    else:
-        loaded = from_yaml(text)
+    loaded = (from_json if text.lstrip().startswith("{") else from_yaml)(text)
     return taken(stage.settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +18,7 @@ from budgetkit.lab.explorers.budget.controls import (
     add_model,
     add_place,
     add_trace,
+    check_place,
 )
 from budgetkit.lab.explorers.conversation.charts import lanes
 from budgetkit.lab.explorers.conversation.results import (
@@ -82,7 +83,7 @@ def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
 
 def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
     """Choose whether the current turn's calls and results can be pruned."""
-    return replace(stage.settings, within=bool(on))
+    return replace(stage.settings, within=on)
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
@@ -116,35 +117,31 @@ def type_price(
     """Set a price in dollars per million tokens; None means the listed one."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
-    others = {name: other for name, other in stage.settings.prices.items() if name != of}
+    prices = {**stage.settings.prices}
+    prices.pop(of, None)
     if price is None:
-        return replace(stage.settings, prices=others)
-    if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
+        return replace(stage.settings, prices=prices)
+    if not 0 <= price < math.inf:
         limits = "dollars for a million tokens, from 0 on, or nothing for the listed price"
         raise ValueError(out_of_range(f"price for {of.replace('_', ' ')}", price, limits))
-    return replace(stage.settings, prices={**others, of: float(price)})
+    return replace(stage.settings, prices={**prices, of: price})
 
 
 def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
     """Choose a request, from 1."""
-    number = int(request)
-    if not 1 <= number <= stage.results.requests:
-        raise ValueError(
-            f"Unknown request {brief(number)}. Choose a number from 1 to {stage.results.requests:,}."
-        )
-    return replace(stage.settings, request=number)
+    return replace(stage.settings, request=check_place("request", request, stage.results.requests))
 
 
 def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
     """Set the number of turns to forecast."""
-    return replace(stage.settings, horizon=max(1, int(turns)))
+    return replace(stage.settings, horizon=max(1, turns))
 
 
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
     """Set the spending limit in US dollars; 0 for no limit."""
-    if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
+    if not 0 <= money < math.inf:
         raise ValueError(out_of_range("spending limit", money, "US dollars, from 0 on"))
-    return replace(stage.settings, money=float(money))
+    return replace(stage.settings, money=money)
 
 
 COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
