@@ -57,7 +57,7 @@ class Explorer(Generic[S, F]):
         self._start = settings
         self._history = UndoStack(settings)
         self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
-        self._folds = Folds(self.kind.folds, self._recompute_fold)
+        self._folds = Folds(self.kind.folds, self._update_folds)
         self._uploads = Uploads(view, self._run_command)
         view.on_msg(self._receive)
         view.observe(lambda change: self._redraw(), "opened")
@@ -271,15 +271,10 @@ class Explorer(Generic[S, F]):
             self._update_folds()
             self._send_charts()
 
-    def _recompute_fold(self, fold: str) -> None:
-        """Recompute an open fold and show it, from any thread."""
+    def _update_folds(self, fold: str = "") -> None:
+        """Compute the open folds that are out of date or named, and show them, from any thread."""
         with self._lock:
             self._folds.forget(fold)
-            self._update_folds()
-
-    def _update_folds(self) -> None:
-        """Compute the open folds that are out of date, and show them."""
-        with self._lock:
             self._folds.refresh(self.stage, self.view.opened)
             self.view.folds = self._folds.shown(self.settings, self.view.opened)
 

@@ -185,7 +185,8 @@ class Folds:
         The texts of a panel become the note of its figures.
         """
         results = {}
-        for parts in (self._parts.get(name, []) for name in self._known if name in opened):
+        for name in self._known:
+            parts = self._parts.get(name, []) if name in opened else []
             texts = [part["text"] for part in parts if part["is"] == "text"]
             for part in parts:
                 if part["is"] == "figure":

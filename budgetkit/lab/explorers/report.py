@@ -221,10 +221,10 @@ def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data
     """Return a page with as many rows and message characters as fit."""
     before, behind = around
     for rows, longest in (*_LEVELS, (0, -1)):
-        # Messages with at most so many characters; at last none.
-        shown = {**requests} if longest >= 0 else {}
-        if shown:
-            shown["messages"] = [_message(message, longest) for message in requests["messages"]]
+        shown: Data = {}
+        if requests and longest >= 0:  # messages with at most so many characters; at last none
+            messages = [_message(message, longest) for message in requests["messages"]]
+            shown = {**requests, "messages": messages}
         page = f"{before}{_json({'requests': shown, **data(rows)})}{behind}"
         if len(page.encode()) <= LARGEST:
             break
@@ -369,11 +369,7 @@ def replay_requests(outcome: Replay, request: int) -> Data:
 def _message(message: Message, longest: int) -> list[str]:
     """Return a message's role and the start of its text."""
     text = words(message)
-    more = ""
     if len(text) > longest:
-        more = f" \u2026 {len(text) - longest:,} more characters"
+        text = f"{text[:longest]} \u2026 {len(text) - longest:,} more characters"
     name = message.raw.get("name")
-    return [
-        f"{message.role} ({name})" if isinstance(name, str) and name else message.role,
-        text[:longest] + more,
-    ]
+    return [f"{message.role} ({name})" if isinstance(name, str) and name else message.role, text]

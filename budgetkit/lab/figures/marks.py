@@ -81,7 +81,11 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     outline = runs[0]
     fill = trace.get("fill")
     if "stackgroup" in trace:
-        outline = [*outline, *_floor(trace, plot)]
+        # The lower edge of a stacked area, which is raised for the next one.
+        below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
+        outline = [*outline, *_stepped(below, line)[::-1]]
+        for x, y in zip(trace["x"], trace["y"], strict=True):
+            plot.reached[x] = plot.reached.get(x, 0) + y
     elif fill == "tozeroy":
         zero = plot.y.placed(0)
         outline = [*outline, (outline[-1][0], zero), (outline[0][0], zero)]
@@ -95,7 +99,14 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
             "path", d=path, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round"
         )
     if "error_y" in trace:
-        yield _spreads(trace, plot)
+        spread = trace["error_y"]
+        sides = spread["array"], spread.get("arrayminus", spread["array"])
+        path = "".join(
+            way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
+            for x, y, up, down in zip(trace["x"], trace["y"], *sides, strict=True)
+            if None not in (x, y, up, down)
+        )
+        yield tag("path", d=path, fill="none", stroke=stroke["stroke"], stroke_width=1.5)
     if "markers" in mode:
         yield from _points(trace, plot)
     if "text" in mode:
@@ -119,14 +130,6 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
             high += plot.reached.get(x, 0)
         runs[-1].append((plot.x.at(x), plot.y.at(high)))
     return [run for run in runs if run] or [[]]
-
-
-def _floor(trace: Spec, plot: Plot) -> list[Point]:
-    """Return the lower edge of a stacked area, and raise it for the next one."""
-    below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
-    for x, y in zip(trace["x"], trace["y"], strict=True):
-        plot.reached[x] = plot.reached.get(x, 0) + y
-    return _stepped(below, trace.get("line", {}))[::-1]
 
 
 def _stepped(run: list[Point], line: Spec) -> list[Point]:
@@ -175,18 +178,6 @@ def way(run: Sequence[Point], closed: bool = False) -> str:
         else:
             path += f"l{x} {y}"
     return path.replace(" -", "-") + "z" * closed
-
-
-def _spreads(trace: Spec, plot: Plot) -> str:
-    spread = trace["error_y"]
-    columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
-    ways = [
-        way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
-        for x, y, up, down in zip(*columns, strict=True)
-        if None not in (x, y, up, down)
-    ]
-    colour = trace.get("line", {}).get("color", INK)
-    return tag("path", d="".join(ways), fill="none", stroke=colour, stroke_width=1.5)
 
 
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:

@@ -379,9 +379,9 @@ def end_labels(
     spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
     ends = {name: line[-1] for name, line in lines.items()}
     lowest = min(map(min, lines.values()))
-    floor = 0.0
-    if lowest < 0:  # below a line under zero there is room for its name
-        floor = lowest - gap
+    floor = (
+        lowest - gap if lowest < 0 else 0.0
+    )  # below a line under zero there is room for its name
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from budgetkit.budget import quoted
@@ -36,19 +37,13 @@ def _table(
 ) -> pd.DataFrame:
     """Return one row per bar; each table column has its colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
-    long = [
-        (
-            f"{name:,}" if isinstance(name, int) else str(name),
-            str(column),
-            value,
-            unit,
-            asks,
-            answer,
-        )
-        for name, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
-        for column, value in zip(frame.columns, values, strict=True)
-    ]
-    return pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks", "answer"])
+    names = [f"{name:,}" if isinstance(name, int) else str(name) for name in frame.index]
+    long = {
+        "name": np.repeat(names, len(frame.columns)),
+        "column": [*map(str, frame.columns)] * len(frame),
+        "value": frame.to_numpy().ravel(),
+    }
+    return pd.DataFrame(long).assign(unit=unit, asks=asks, answer=answer)
 
 
 def _draw(table: pd.DataFrame) -> Spec:
@@ -178,9 +173,8 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
             f"sweep_line needs exactly one varied line of the budget, not {len(moved)} ({quoted(moved)}). "
             "Give the others a single size, as in sweep(budget, demand, output=[...]), or use sweep_map."
         )
-    return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
-        moved, kind="stable", ignore_index=True
-    )
+    means = _means(swept, [*moved, "section"], ["demand", "granted", "cut"])
+    return means.sort_values(moved, kind="stable", ignore_index=True)
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from budgetkit.lab.explorers.budget.controls import COMMANDS, begun, controls
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.budget.why import remedies, sections_told
+from budgetkit.lab.explorers.budget.why import lost_sections, remedies
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
@@ -144,7 +145,11 @@ def requests(stage: BudgetStage) -> Data:
 def status_with_reasons(stage: BudgetStage) -> Data:
     """Return the status, with the lost section for each sentence."""
     notice = status(stage)
-    asks = sections_told(stage.results.plan, [notice["text"], *notice["more"]])
+    lost = lost_sections(stage.results.plan)
+    asks = []
+    for text in (notice["text"], *notice["more"]):
+        words = re.split(r"[,:.\s]+", text)
+        asks.append(next((word for word in words if word in lost), None))
     return {**notice, "asks": asks, "remedies": remedies(stage)}
 
 

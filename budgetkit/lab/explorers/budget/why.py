@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -43,27 +42,27 @@ class WhyFold(Content):
         self._settings = stage.settings
         self._offers = {}
         plan = stage.results.plan
-        lost = lost_sections(stage.results.plan)
+        lost = lost_sections(plan)
         if not lost:
             return [text_part("Nothing is lost, so there is nothing to fix.")]
-        of = self._asked(plan, lost)
+        # The selected section or message while it is still lost, else the largest loss.
+        of = self._of
+        is_item = isinstance(of, int) and 0 <= of < len(plan.decisions)
+        if of not in lost and not (is_item and _is_lost(plan, of)):
+            of = lost[0]
         why = plan.why(of)
-        blocks: list[Data] = [
+        names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
+        parts: list[Data] = [
+            choice("Lost from", "of", names, why.section),
             text_part(_title(plan, of)),
             {"is": "list", "items": list(why.reasons)},
         ]
-        mends = [self._row(stage, mend, of) for mend in why.mends]
-        if mends:
-            rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
-            blocks += [
-                text_part("To keep it, make one of these changes:"),
-                {"is": "rows", "rows": rows},
-            ]
-        else:
-            none = "No single change keeps all of it; two are needed, or a shorter text."
-            blocks.append(text_part(why.unmended or none))
-        names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
-        return [choice("Lost from", "of", names, why.section), *blocks]
+        rows = [{"key": str(i), **self._row(stage, m, of)} for i, m in enumerate(why.mends)]
+        if rows:
+            sentence = "To keep it, make one of these changes:"
+            return [*parts, text_part(sentence), {"is": "rows", "rows": rows}]
+        none = "No single change keeps all of it; two are needed, or a shorter text."
+        return [*parts, text_part(why.unmended or none)]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
         """Show another section or message, or return the settings with a chosen fix."""
@@ -75,16 +74,6 @@ class WhyFold(Content):
                 "The budget has changed since these changes were computed. Choose one that is offered now."
             )
         return self._offers[str(event["mend"])]
-
-    def _asked(self, plan: Plan, lost: list[str]) -> str | int:
-        """Return the selected section or message, or the largest loss.
-
-        A selection counts only while it is still lost.
-        """
-        many = len(plan.decisions)
-        if isinstance(self._of, int) and 0 <= self._of < many and _is_lost(plan, self._of):
-            return self._of
-        return self._of if self._of in lost else lost[0]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after planning its settings again."""
@@ -164,13 +153,6 @@ def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
 def lost_sections(plan: Plan) -> list[str]:
     """Return the sections that lose something, the most tokens first."""
     return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
-
-
-def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
-    """Return the lost section of each status sentence, if any."""
-    lost = lost_sections(plan)
-    words = [re.split(r"[,:.\s]+", sentence) for sentence in sentences]
-    return [next((word for word in said if word in lost), None) for said in words]
 
 
 def planned(stage: BudgetStage) -> Plan:
