@@ -19,24 +19,24 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.view import Tabs
+from budgetkit.lab.explorers.view import Shown, Tabs
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]
 STAND_IN = "coding-agent"  # what is replayed where sizes are typed in
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tab:
     """One explorer of the app, with the functions that share its settings."""
 
     title: str
     make: Callable[[BudgetSettings, Library], Any]
-    given: Callable[[Any, BudgetSettings], BudgetSettings]
-    taken: Callable[[Any, BudgetSettings, Library], Any]
+    given: Callable[[Any, BudgetSettings], BudgetSettings] = lambda settings, shared: settings
+    taken: Callable[[Any, BudgetSettings, Library], Any] = lambda explorer, shared, library: shared
 
 
-class App:
+class App(Shown):
     """An app with tabs for one conversation and one budget.
 
     The tabs show design, turns, accuracy, pruning and cost, and share their settings. A tab is built when it is first
@@ -150,19 +150,9 @@ class App:
             self.open(number)
         return self.view
 
-    def _ipython_display_(self) -> None:
-        """Show the tabs, with a static picture for use without a kernel."""
-        from IPython.display import display
-
-        shown = self.tabs[self._shown] or self.card
-        shown.show_still()
-        data, metadata = self._repr_mimebundle_()
-        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
-
-    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        bundle: Any = self.view._repr_mimebundle_(**options)
-        data, metadata = bundle
-        return {**data, "text/plain": repr(self)}, metadata
+    def show_still(self) -> None:
+        """Show the static picture of the open tab."""
+        (self.tabs[self._shown] or self.card).show_still()
 
     def __repr__(self) -> str:
         card = repr(self.card).removeprefix("DesignCard(").removesuffix(")")
@@ -212,17 +202,11 @@ def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
     return base
 
 
-def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) -> BudgetSettings:
-    return shared
-
-
 TABS = (
-    Tab("Design", lambda shared, library: None, lambda settings, shared: settings, _same),
+    Tab("Design", lambda shared, library: None),
     Tab(
         "Turn by turn",
         lambda shared, library: BudgetExplorer(model=shared.model, window=shared.window),
-        lambda settings, shared: settings,
-        _same,
     ),
     Tab(
         "Accuracy",

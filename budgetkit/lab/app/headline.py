@@ -201,12 +201,16 @@ def sentences(results: BudgetResults) -> list[str]:
     if budget.remainder is not None and plan.remainder <= 0:
         missing = f"{-plan.remainder:,} tokens are missing." if plan.remainder else ""
         return [f"Nothing is left for {budget.remainder}.", missing]
-    excess = too_many(plan)
-    if excess:
+    free = f"{left_of_pool(plan):,} tokens are free."
+    if excess := too_many(plan):
         free = f"The sections take {excess:,} more than the window has."
-    else:
-        free = f"{left_of_pool(plan):,} tokens are free."
-    return [*_turns(results), free]
+    fits = f"{fitting(results)} fit."
+    if results.first_cut is None:
+        return [fits, free]
+    turn, section = results.first_cut
+    rule = CUT[budget.allocations[budget.sections.index(section)].keep]
+    whose = "" if section == budget.remainder else f" of {section}"
+    return [fits, f"From turn {turn:,} {rule}{whose} are cut.", free]
 
 
 def fitting(results: BudgetResults) -> str:
@@ -219,28 +223,10 @@ def fitting(results: BudgetResults) -> str:
     return f"{np.count_nonzero(is_whole):,} of {len(is_whole):,} turns"
 
 
-def _turns(results: BudgetResults) -> list[str]:
-    """Return the turns that fit, and the items cut from the first loss on."""
-    budget = results.plan.budget
-    fits = f"{fitting(results)} fit."
-    if results.first_cut is None:
-        return [fits]
-    turn, section = results.first_cut
-    rule = CUT[budget.allocations[budget.sections.index(section)].keep]
-    whose = "" if section == budget.remainder else f" of {section}"
-    return [fits, f"From turn {turn:,} {rule}{whose} are cut."]
-
-
 def key_figures(results: BudgetResults) -> list[Data]:
     """Return the key figures, the history budget and the shared pool first."""
     by_key = {kpi.key: kpi for kpi in kpis(results)}
     lines = {"remainder": results.plan.budget.remainder or "", "pool": POOL}
-    shown = []
-    for key in FIRST:
-        if key not in by_key:
-            continue
-        kpi = by_key[key]
-        if key in lines:
-            kpi = replace(kpi, color=colour(lines[key]))
-        shown.append(kpi.drawn)
-    return shown
+    for key in lines.keys() & by_key:
+        by_key[key] = replace(by_key[key], color=colour(lines[key]))
+    return [by_key[key].drawn for key in FIRST if key in by_key]

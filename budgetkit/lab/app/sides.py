@@ -18,7 +18,7 @@ import numpy as np
 from budgetkit.budget.html import HATCHED, colour
 from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.app.headline import OWN, Misjudgement, fitting, misjudgements
+from budgetkit.lab.app.headline import OWN, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import claim_name
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
@@ -89,18 +89,6 @@ class Side:
         dollars = float(prices(self.results.model).cost(prompt, nothing, nothing, nothing)[0])
         return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 
-    def errors(self) -> dict[str, str]:
-        """Error of the cheap count by kind of text."""
-        rows: dict[str, Misjudgement] = {}
-        for row in misjudgements(self.settings, self.results.model, self.library):
-            if row.kind not in rows or row.where == OWN:
-                rows[row.kind] = row
-        best = self.library.counter(self.results.model)
-        about = "about " if basis_of(best) == "estimate" else ""
-        return {
-            LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()
-        }
-
     def figures(self) -> dict[str, str]:
         """Return the cells of the column, by row name."""
         plan = self.results.plan
@@ -114,8 +102,13 @@ class Side:
             "history budget": remainder,
             "fits": fitting(self.results),
         }
-        errors = {f"cheap count on {kind}": error for kind, error in self.errors().items()}
-        return {**named, **errors, "cost of the prompt, uncached": self.cost}
+        best = self.library.counter(self.results.model)
+        about = "about " if basis_of(best) == "estimate" else ""
+        for row in misjudgements(self.settings, self.results.model, self.library):
+            name = f"cheap count on {LABELS[row.kind]}"
+            if name not in named or row.where == OWN:
+                named[name] = f"{about}{signed_percent(row.error, 0)}"
+        return {**named, "cost of the prompt, uncached": self.cost}
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:

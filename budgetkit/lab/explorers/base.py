@@ -23,11 +23,11 @@ from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import F, Kind, S, Stage
-from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
+from budgetkit.lab.explorers.view import Gesture, Shown, UndoStack, Uploads, View, sendable
 from budgetkit.message import Data
 
 
-class Explorer(Generic[S, F]):
+class Explorer(Shown, Generic[S, F]):
     """The base class of explorers: settings, and a view of their controls and results.
 
     Attributes
@@ -40,6 +40,7 @@ class Explorer(Generic[S, F]):
         The settings, their results and the library.
     """
 
+    view: View
     #: Commands, results and page of this kind of explorer.
     kind: ClassVar[Kind]
 
@@ -380,16 +381,3 @@ class Explorer(Generic[S, F]):
         with self._lock:
             self._go_on(saved_settings())
             self.still.show(report_html(self.view.state, repr(self), self._kept))
-
-    def _ipython_display_(self) -> None:
-        """Show the explorer, with a static picture for use without a kernel."""
-        from IPython.display import display
-
-        self.show_still()
-        data, metadata = self._repr_mimebundle_()
-        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
-
-    def _repr_mimebundle_(self, **options: Any) -> tuple[Data, Data]:
-        bundle: Any = self.view._repr_mimebundle_(**options)
-        data, metadata = bundle
-        return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata

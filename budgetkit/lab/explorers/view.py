@@ -196,6 +196,29 @@ class View(anywidget.AnyWidget):
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
 
 
+class Shown:
+    """An object that a cell shows as a view, with a static picture for use without a kernel."""
+
+    view: anywidget.AnyWidget
+
+    def show_still(self) -> None:
+        """Show the static picture and store the settings in the notebook."""
+        raise NotImplementedError
+
+    def _ipython_display_(self) -> None:
+        """Show the static picture, and the view over it."""
+        from IPython.display import display
+
+        self.show_still()
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[Data, Data]:
+        bundle: Any = self.view._repr_mimebundle_(**options)
+        data, metadata = bundle
+        return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata
+
+
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
     """Return the view of an explorer, with a trait for each figure."""
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}

@@ -91,7 +91,13 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
         inside.append(svg_label(answer, 4, 36))
     inside += _axes(plot, box)
     inside += _shapes(plot, box, "below")
-    inside += _data(spec, plot)
+    grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
+    draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap}
+    for trace in spec["data"]:
+        if trace["type"] == "box":
+            inside += boxes(trace, plot, grouped.index(trace), len(grouped))
+        else:
+            inside += draw[trace["type"]](trace, plot)
     inside += _shapes(plot, box, "above")
     inside += _notes(plot, box)
     inside += _legend(entries, height)
@@ -218,16 +224,6 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
         way([(at, top), (at, low)] if is_x else [(left, at), (right, at)]) for at in places
     )
     return tag("path", d=path, class_="grid", stroke=GRID, **look)
-
-
-def _data(spec: Spec, plot: Plot) -> Iterator[str]:
-    grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
-    draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap}
-    for trace in spec["data"]:
-        if trace["type"] == "box":
-            yield from boxes(trace, plot, grouped.index(trace), len(grouped))
-        else:
-            yield from draw[trace["type"]](trace, plot)
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:

@@ -130,13 +130,11 @@ _ALONE = (
 def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
     """Write an SVG, or a PNG of it, to a file."""
     kind = Path(path).suffix.lower()
-    if kind == ".svg":
-        return write_whole(path, drawn.encode())
-    if kind == ".png":
-        return write_whole(path, png(drawn))
-    raise ValueError(
-        f"Cannot save a figure as {one_line(str(path))}. Use a name that ends in .svg or .png."
-    )
+    if kind not in (".svg", ".png"):
+        raise ValueError(
+            f"Cannot save a figure as {one_line(str(path))}. Use a name that ends in .svg or .png."
+        )
+    write_whole(path, png(drawn) if kind == ".png" else drawn.encode())
 
 
 def chromium() -> str:
@@ -244,7 +242,7 @@ def scale_of(
 
 def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
     """Return the positions and labels of an axis's ticks."""
-    if axis.get("visible", True) is False:
+    if not axis.get("visible", True):
         return []
     low, high = sorted((scale.low, scale.high))
     positions: Iterable[tuple[float, str]]

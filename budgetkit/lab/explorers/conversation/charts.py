@@ -128,10 +128,10 @@ def _evidence(results: ConversationResults) -> Kpi:
 
 def _now(results: ConversationResults) -> Kpi:
     row = results.shown.frame.iloc[results.request - 1]
-    change = f"{int(row['cached']):,} cached"
-    tip = f"{results.named(results.request)}: {int(row['sent']):,} tokens sent, {change}"
-    label = f"sent at {results.run.by} {results.request:,}"
     sent = int(row["sent"])
+    change = f"{int(row['cached']):,} cached"
+    tip = f"{results.named(results.request)}: {sent:,} tokens sent, {change}"
+    label = f"sent at {results.run.by} {results.request:,}"
     return Kpi("now", label, f"{sent:,}", tip, change, short=short(sent))
 
 
@@ -216,8 +216,7 @@ def _spending_note(table: pd.DataFrame) -> str:
         return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
     low = str(ends.idxmin())
     high = str(ends.idxmax())
-    least = dollars(float(ends[low]))
-    most = dollars(float(ends[high]))
+    least, most = (dollars(float(ends[name])) for name in (low, high))
     if least == most:
         return f"{least} in total, with any policy."
     return f"{least} in total under {brief(low)}, {most} under {brief(high)}."

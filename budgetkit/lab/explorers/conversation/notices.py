@@ -126,10 +126,9 @@ def _remedies(stage: ConversationStage) -> list[Data]:
 def _lost(results: ConversationResults) -> str:
     under = f"under {brief(results.main)}"
     if results.shown.first_loss is None:
+        requests = f"all {results.requests:,} requests hold"
         if results.requests == 1:
             requests = "its one request holds"
-        else:
-            requests = f"all {results.requests:,} requests hold"
         left = " that the session's own compactions left" if results.shown.taken_out else ""
         return f"Nothing is ever lost {under}: {requests} everything{left}."
     fates = Counter(results.shown.fates)
@@ -176,11 +175,9 @@ def _floors(results: ConversationResults) -> list[str]:
         requests, most = replayed.over
         if requests:
             floor = results.policies[name].floor
-            unit: str = floor.unit
-            if floor.least == 1:
-                unit = unit.removesuffix("s")
+            least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
-                f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
+                f"{name}: the floor of the {results.section} ({least}) does not fit at {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."
             )
     requests, most = results.shown.too_large
@@ -205,23 +202,20 @@ def source(stage: ConversationStage) -> str:
     }
     size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
-    day = ""
-    if results.run.prices.date:
-        day = f" of {results.run.prices.date}"
-    money = ""
-    if results.run.prices.source:
-        money = f"Prices{day}: {results.run.prices.source}."
+    prices = results.run.prices
+    day = f" of {prices.date}" if prices.date else ""
+    money = f"Prices{day}: {prices.source}." if prices.source else ""
     cache = results.run.cache
     kept = ""
     if cache.breakpoints != ():
         kept = f", from {cache.minimum:,} tokens" if cache.minimum else ""
         if cache.lifetime is not None:
             kept += f", kept {cache.lifetime:,.0f} s"
-    room = results.budget.window
+    window = results.budget.window
     model = results.budget_results.model
     within = ""
-    if room < model.window:
-        within = f", in a window of {room:,} tokens ({model.name} takes {model.window:,})"
+    if window < model.window:
+        within = f", in a window of {window:,} tokens ({model.name} takes {model.window:,})"
     better = advice(results.run.counter)
     return (
         f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{kept}. {money}".strip()
