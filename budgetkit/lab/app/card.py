@@ -81,9 +81,6 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
     stage = Stage(settings, results, library)
-    counters = counters_of(stage)
-    rows = misjudgements(settings, results.model, library)
-    drawn = strip(room_of(results.plan), rows, counters, has_trace=settings.trace is not None)
     kpis = [
         {name: kpi[name] for name in ("key", "label", "value", "change", "level", "color")}
         for kpi in key_figures(results)
@@ -96,7 +93,7 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         "status": [state["text"], *state["more"]],
         "kpis": [*kpis, {**cost, "change": "", "level": "", "color": None}],
         "bar": side.bar,
-        "strip": drawn,
+        "strip": strip(stage),
     }
 
 
@@ -206,19 +203,13 @@ def card_scene(stage: BudgetStage) -> Data:
     """Return the state of the card: headline, bar and table of errors."""
     settings = stage.settings
     results = stage.results
-    counters = counters_of(stage)
     shown = scene(stage)
     return {
         **shown,
         # how a count would come nearer is said once, above the table
-        "source": shown["source"].removesuffix(advice(counters.best)),
+        "source": shown["source"].removesuffix(advice(counters_of(stage).best)),
         "headline": headline(settings, results),
-        "strip": strip(
-            room_of(results.plan),
-            misjudgements(settings, results.model, stage.library),
-            counters,
-            has_trace=settings.trace is not None,
-        ),
+        "strip": strip(stage),
         "kpis": key_figures(results),
         "figures": [],
         "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},

@@ -291,21 +291,15 @@ def notebook(trace: str, files: str = "") -> dict[str, Any]:
     import budgetkit as bk
     bk.App('support-chat', window=16_384, files='')
     """
-    cell: dict[str, Any] = {
+    # A short conversation leaves a whole window empty.
+    window = ", window=16_384" if trace in shipped_traces() else ""
+    cell = {
         "cell_type": "code",
         "id": "app",
         "metadata": {},
         "outputs": [],
         "execution_count": None,
+        "source": f"import budgetkit as bk\nbk.App({trace!r}{window}, files={files!r})",
     }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    window = ""
-    if trace in shipped_traces():
-        window = ", window=16_384"  # a short conversation leaves a whole window empty
-    source = f"import budgetkit as bk\nbk.App({trace!r}{window}, files={files!r})"
-    return {
-        "cells": [cell | {"source": source}],
-        "metadata": kernel,
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    return {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}

@@ -10,7 +10,6 @@ excess: first the safety reserve, then the rest of the shared pool.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
-from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
+from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement, misjudgements
 from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
 from budgetkit.lab.explorers.panel import word_meaning
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
@@ -161,13 +160,20 @@ def counters_of(stage: BudgetStage) -> CounterPair:
     return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)
 
 
-def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_trace: bool) -> Data:
+def strip(stage: BudgetStage) -> Data:
     """Return the table of errors for the page."""
+    rows = misjudgements(stage.settings, stage.results.model, stage.library)
+    room = room_of(stage.results.plan)
+    counters = counters_of(stage)
     budget = max(0, room.budget)
-    reach = _reach(rows)
+
+    # The width as a multiple of the budget.
+    longest = max([1.25, *(row.best / row.cheap for row in rows)])
+    lines = [min(1 / (1 + row.low), LONGEST_LINE * longest) for row in rows]
+    reach = 1.04 * max([longest, *lines])
     whole = max(1, budget) * reach
     by_place = {(row.kind, row.where): row for row in rows}
-    places = (SHIPPED, OWN) if has_trace else (SHIPPED,)
+    places = (SHIPPED,) if stage.settings.trace is None else (SHIPPED, OWN)
 
     # What stands behind the budget: the safety reserve, then the pool, in percent of the width.
     behind = {"safety": room.safety, "left of pool": room.pool}
@@ -199,13 +205,6 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_t
             for where in places
         ],
     }
-
-
-def _reach(rows: Sequence[Misjudgement]) -> float:
-    """Return the strip's width as a multiple of the budget."""
-    longest = max([1.25, *(row.best / row.cheap for row in rows)])
-    lines = [1 / (1 + row.low) for row in rows]
-    return 1.04 * max([longest, *(min(line, LONGEST_LINE * longest) for line in lines)])
 
 
 def _note(room: Room, counters: CounterPair) -> str:

@@ -58,6 +58,19 @@ def file_entry(stage: AnyStage) -> Data:
         if len(facts.titles) <= MOST_LISTED:
             for number, title in enumerate(facts.titles):
                 listed.append({"value": number, "label": f"{number + 1:,}: {title}"})
+
+    # The model that the file names, beside the budget's.
+    named = facts.model
+    model: Data | None = None
+    if named is not None:
+        model = {"text": f"the file names the model {named}"}
+        known, unknown = known_model(named)
+        if named == budget.model:
+            model = {"text": f"made for {named}, as the file says"}
+        elif unknown:
+            model = {"text": f"the file names an unknown model, {named}"}
+        else:
+            model |= {"button": f"Use it, with its window of {known.window:,}", "name": named}
     return {
         "text": "",
         "short": "",
@@ -70,24 +83,8 @@ def file_entry(stage: AnyStage) -> Data:
             "conversations": listed,
             "conversation": conversation,
             "notes": [sentence(note) for note in facts.notes],
-            "model": _model(facts.model, budget.model),
+            "model": model,
         },
-    }
-
-
-def _model(named: str | None, model: str) -> Data | None:
-    """Compare the model named in the file with the budget's."""
-    if named is None:
-        return None
-    if named == model:
-        return {"text": f"made for {named}, as the file says"}
-    known, unknown = known_model(named)
-    if unknown:
-        return {"text": f"the file names an unknown model, {named}"}
-    return {
-        "text": f"the file names the model {named}",
-        "button": f"Use it, with its window of {known.window:,}",
-        "name": named,
     }
 
 

@@ -38,7 +38,7 @@ from budgetkit.lab.explorers.folds import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data, Raw
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
@@ -64,8 +64,7 @@ class Case:
     budget: Budget
     policy: Policy
     policies: Mapping[str, Policy]
-    prices: Prices
-    options: Raw
+    options: Data
 
     @property
     def source(self) -> str:
@@ -268,7 +267,7 @@ def decide(
 ) -> TuningReport:
     """Find the most important lines and tune them together."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
-    costs = case.prices.input is not None
+    costs = case.options["prices"].input is not None
     if objective == "cost" and not costs:
         raise ValueError("The price of this model is not known. Choose another objective.")
     second = "evidence"
@@ -281,7 +280,7 @@ def decide(
     lines = candidates(case.budget, traces, count, risk, case.base.locks)
     policies = {"policy": dict(case.policies)} if case.policies else {}
     values: Values = {**lines, **policies}
-    options = {"policy": case.policy, "prices": case.prices, **case.options}
+    options = {"policy": case.policy, **case.options}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
         return lambda done, of: tell(
@@ -319,32 +318,30 @@ def decide(
 def case_of(stage: AnyStage) -> Case:
     """Return an explorer's current state as a case to tune."""
     results = stage.results
+    bare: BudgetResults = results.budget_results
     base = stage.settings.budget_settings
-    if isinstance(stage.settings, ConversationSettings):
-        bare: BudgetResults = results.budget_results
-        run = results.run
-        options = {name: value for name, value in run.options.items() if name != "prices"}
-        budget = run.budget
-        money = run.prices
-        policy = results.policies[results.main]
-        policies = dict(results.policies)
-    else:
-        bare = results
-        budget = bare.plan.budget
-        options = {"counter": bare.counter, "framing": framing_for(bare.model)}
-        money = prices(bare.model.name)
-        policy = OldestFirst()
-        policies = {}
-    return Case(
+    case = Case(
         library=stage.library,
         base=base,
         model=bare.model,
-        budget=kept_deficit(budget, base.base(bare.model).deficit),
-        policy=policy,
-        policies=policies if len(policies) > 1 else {},
-        prices=money,
-        options=options,
+        budget=bare.plan.budget,
+        policy=OldestFirst(),
+        policies={},
+        options={
+            "counter": bare.counter,
+            "framing": framing_for(bare.model),
+            "prices": prices(bare.model.name),
+        },
     )
+    if isinstance(stage.settings, ConversationSettings):
+        case = replace(
+            case,
+            budget=results.run.budget,
+            policy=results.policies[results.main],
+            policies=results.policies if len(results.policies) > 1 else {},
+            options=results.run.options,
+        )
+    return replace(case, budget=kept_deficit(case.budget, case.deficit))
 
 
 def case_demand(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:

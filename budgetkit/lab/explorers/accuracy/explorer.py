@@ -136,7 +136,7 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
     numbers = [*worst, *([] if results.document in worst else [results.document])]
     rows = results.errors.loc[numbers, ["error", "language", "document", "source"]]
     return [
-        (int(number), f"{signed_percent(error)} · {language} · {list_name(name or source)}")
+        (int(number), f"{signed_percent(error)} · {language} · {_shortened(name or source)}")
         for number, error, language, name, source in rows.itertuples()
     ]
 
@@ -154,14 +154,7 @@ def round_sizes(low: int, high: int) -> list[int]:
     return sorted(size for size in rounded if low < size < high)
 
 
-def list_name(name: str) -> str:
-    """Return a name short enough for a list.
-
-    Examples
-    --------
-    >>> list_name("a/" * 40 + "notes.md")[-11:]
-    '/a/notes.md'
-    """
+def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"
 
 

@@ -74,7 +74,12 @@ def status(stage: AccuracyStage) -> Data:
             f"With that buffer the caps claim {missing:,} tokens more than there is. Lower caps, or choose a larger "
             "window."
         )
-    notes = [*results.buffer.warning.split("; "), pool, _other(results), results.note]
+    notes = [
+        *results.buffer.warning.split("; "),
+        pool,
+        _other(results),
+        results.budget_results.note,
+    ]
     more += [sentence(note) for note in notes if note]
     level = "cut" if results.buffer.warning else "fits"
     if beyond or overflow > results.settings.risk:
@@ -147,8 +152,7 @@ def _other(results: AccuracyResults) -> str:
     if basis_of(results.exact) == "reconstructed":
         return f"Compared with {truth(results)}."
     between = ""
-    spread = spread_of(results.exact)
-    if spread is not None:
+    if spread := spread_of(results.exact):
         low, high = (signed_percent(end, 0) for end in spread)
         between = f", {low} to {high} off for 9 of 10 texts"
     return f"Compared with {truth(results)}, itself an estimate{between}; so are all errors."

@@ -277,8 +277,6 @@ class AccuracyResults:
     buffer_errors: pd.DataFrame
     #: Class and language of the texts at hand; () where these are all of the classes chosen.
     kind: tuple[str, ...]
-    #: Classes and languages that the buffer is for; () where nobody says.
-    buffer_kinds: tuple[str, ...]
     filled_windows: FilledWindows
     buffer: Buffer
     budget: Budget
@@ -289,7 +287,6 @@ class AccuracyResults:
     buffered_costs: Data
     document: int
     key: Hashable
-    note: str = ""
 
 
 AccuracyStage = Stage[AccuracySettings, AccuracyResults]
@@ -310,7 +307,14 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         kind = named_kind(settings.kind, all_errors)
     errors = all_errors[selected(all_errors, settings, kind)]
     if errors.empty:
-        raise ValueError(_none_left(settings, kind, all_errors))
+        lengths = all_errors["characters"]
+        classes = ", ".join(kind or settings.classes or ("any class",))
+        low = settings.shortest or 0
+        high = settings.longest or int(lengths.max())
+        raise ValueError(
+            f"None of {len(all_errors):,} documents is of {classes} with {low:,} to {high:,} characters; they have "
+            f"{lengths.min():,} to {lengths.max():,}. Choose more classes or other lengths."
+        )
     limits = settings.classes, settings.shortest, settings.longest
     key = (texts.selection, count.name, exact.name, kind, *limits)
 
@@ -366,7 +370,6 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         errors=errors,
         buffer_errors=buffer_errors,
         kind=kind,
-        buffer_kinds=buffer_kinds,
         filled_windows=windows,
         buffer=buffer,
         budget=budget,
@@ -377,7 +380,6 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffered_costs=costs_of(buffered_budget),
         document=document,
         key=key,
-        note=budget_results.note,
     )
 
 
@@ -385,12 +387,7 @@ def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, .
     """Describe the documents in use by kind or class."""
     is_chosen = _of_length(every, settings)
     if kind:
-        of_class, language = kind
-        return (
-            is_chosen
-            & (every["class"] == of_class).to_numpy()
-            & (every["language"] == language).to_numpy()
-        )
+        return is_chosen & (every[["class", "language"]] == kind).all(axis=1).to_numpy()
     if settings.classes is not None:
         return is_chosen & every["class"].isin(settings.classes).to_numpy()
     return is_chosen
@@ -401,20 +398,8 @@ def _of_length(every: pd.DataFrame, settings: AccuracySettings) -> Bools:
     return every["characters"].between(settings.shortest or 0, longest).to_numpy(bool)
 
 
-def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.DataFrame) -> str:
-    lengths = every["characters"]
-    classes = ", ".join(kind or settings.classes or ("any class",))
-    low = settings.shortest or 0
-    high = settings.longest or int(lengths.max())
-    return (
-        f"None of {len(every):,} documents is of {classes} with {low:,} to {high:,} characters; they have "
-        f"{lengths.min():,} to {lengths.max():,}. Choose more classes or other lengths."
-    )
-
-
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
     """Return a budget's settings with the buffer as its safety reserve."""
     size = buffer.reserve.size
-    return replace(
-        budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)}
-    )
+    safety = size if isinstance(size, Share) else Share(0)
+    return replace(budget, lines={**budget.lines, "safety": safety})

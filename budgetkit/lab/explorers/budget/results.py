@@ -50,25 +50,30 @@ class FileRequests:
     counter: Counter
     framing: Framing
 
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The conversations of the file."""
+        return self.library.conversations(self.name)
+
     def turns(self, conversation: int) -> RequestBatch:
         """Return the turns of one conversation."""
+        trace = self.traces[conversation]
 
         def count() -> RequestBatch:
-            trace = self.library.conversations(self.name)[conversation]
             return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
 
         return self._once(("turns", conversation), count)
 
     def items(self, conversation: int, turn: int) -> Items:
         """Return the items to keep or cut at one turn."""
-        trace = self.library.conversations(self.name)[conversation]
+        trace = self.traces[conversation]
         return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
 
     def all_turns(self) -> RequestBatch:
         """Return the turns of all conversations."""
+        traces = self.traces
 
         def count() -> RequestBatch:
-            traces = self.library.conversations(self.name)
             rows = (demand := self.demands()).index
             return self._batch(demand, traces, lambda row: (traces[rows[row][0]], rows[row][1]))
 
@@ -78,10 +83,10 @@ class FileRequests:
         """Return one conversation's demand by turn and section, in tokens."""
 
         def count() -> pd.DataFrame:
-            traces = self.library.conversations(self.name)
-            if len(traces) == 1:  # of several it is said how many are counted
-                self.library.announce(traces[conversation], self.counter)
-            return traces[conversation].demand(self.counter, self.roles or None, self.framing)
+            trace = self.traces[conversation]
+            if len(self.traces) == 1:  # of several it is said how many are counted
+                self.library.announce(trace, self.counter)
+            return trace.demand(self.counter, self.roles or None, self.framing)
 
         return self._once(("demand", conversation), count)
 
@@ -89,7 +94,7 @@ class FileRequests:
         """Return the demand of all conversations by turn and section, in tokens."""
 
         def count() -> pd.DataFrame:
-            many = len(self.library.conversations(self.name))
+            many = len(self.traces)
             frames = {}
             for conversation in range(many):
                 self.library.report(
@@ -248,7 +253,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
             best_name=best.name,
             cheap_name=cheap.name,
         ),
-        conversations=requests.all_turns() if len(library.conversations(name)) > 1 else None,
+        conversations=requests.all_turns() if len(requests.traces) > 1 else None,
         trace=trace,
     )
 

@@ -239,7 +239,7 @@ def texts(stage: ConversationStage) -> dict[str, str]:
             f"trace = bk.load_trace({name!r}{number})",
             f"policy = {_policy(policy)}",
             "",
-            *_replay(stage.settings, results),
+            *_replay(stage),
         ]
     )
     lines = ["import budgetkit as bk", "from budgetkit.requests import framing_for"]
@@ -274,7 +274,9 @@ def _policy(policy: Policy) -> str:
     return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
 
 
-def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
+def _replay(stage: ConversationStage) -> list[str]:
+    settings = stage.settings
+    results = stage.results
     run = results.run
     model = results.budget_results.model
     cache = f"bk.cost.CACHES[{results.rules!r}]"
@@ -289,9 +291,7 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
         f"framing=framing_for({model.name!r})",
     ]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
-        roles = "DEFAULT_ROLES"
-        if results.budget.roles:
-            roles = "budget.roles"
+        roles = "budget.roles" if results.budget.roles else "DEFAULT_ROLES"
         arguments.append(
             f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
         )
@@ -312,9 +312,11 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
 
 def _prices(settings: ConversationSettings, prices: Prices) -> str:
     if settings.given_prices is not None:
-        results = {name: getattr(prices, name) for name in PRICED}
-        rest = [f"{name}=bk.cost.{price!r}" for name, price in results.items() if price is not None]
-        return f"bk.cost.Prices({', '.join([repr(prices.model), *rest])})"
-    day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
-    typed = [f"{name}={price!r}" for name, price in settings.prices.items()]
-    return f"bk.cost.prices({', '.join([repr(prices.model), day, *typed])})"
+        call = "bk.cost.Prices"
+        known = [(name, getattr(prices, name)) for name in PRICED]
+        rest = [f"{name}=bk.cost.{price!r}" for name, price in known if price is not None]
+    else:
+        call = "bk.cost.prices"
+        rest = [repr(date.fromisoformat(prices.date)).removeprefix("datetime.")]
+        rest += [f"{name}={price!r}" for name, price in settings.prices.items()]
+    return f"{call}({', '.join([repr(prices.model), *rest])})"
