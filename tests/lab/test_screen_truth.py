@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.models import resolve
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 from budgetkit.requests import framing_for
@@ -67,7 +67,7 @@ def shown(
     """Show one state; None where the preset has no budget of that window at all."""
     held = card(conversation)
     settings = BudgetSettings(preset=preset, model=model, window=window, trace=held.settings.trace)
-    known, _ = known_model(model)
+    known = resolve(model)
     try:
         settings.budget(known)
     except ValueError:
@@ -79,7 +79,7 @@ def shown(
 
 def planned(conversation: str, preset: str, model: str, window: int) -> Plan:
     """Plan the same with nothing but the kit: the preset's budget, and `allocate` or `fit`."""
-    known, _ = known_model(model)
+    known = resolve(model)
     sized = replace(known, window=window, max_output=None)
     budget = replace(PRESETS[preset](sized), deficit="signed")
     known_demand = {section: PRESETS[preset].demand.get(section, 0) for section in budget.sections}
@@ -215,7 +215,8 @@ def check_losses(state: dict[str, Any], plan: Plan) -> None:
 
 
 def check_warnings(state: dict[str, Any], plan: Plan, model: str) -> None:
-    known, warning = known_model(model)
+    known = resolve(model)
+    warning = known.notice
     status, budget = state["status"], plan.budget
     text = " ".join([status["text"], *status["more"]])
     is_known = not known.provenance.startswith("default")

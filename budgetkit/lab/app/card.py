@@ -21,7 +21,7 @@ from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
-from budgetkit.lab.explorers.budget.results import BudgetStage, known_model
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.budget.why import remedies
 from budgetkit.lab.explorers.folds import Fold
@@ -30,6 +30,7 @@ from budgetkit.lab.explorers.shelves import Library, advice
 from budgetkit.lab.explorers.stage import Kind, Stage, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
 from budgetkit.message import Data
+from budgetkit.models import resolve
 
 WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)
 RESERVES: Final = ("0.05", "0.1", "0.15", "0.2", "0.3")
@@ -44,7 +45,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     The options are models, windows and reserves.
     """
     plain = unpinned(settings)
-    model, _ = known_model(plain.model)
+    model = resolve(plain.model)
     window = plain.budget(model).window
     names = [*dict.fromkeys([plain.model, *MAKERS])]
     windows = sorted({window, *WINDOWS})
@@ -54,7 +55,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     points: Data = {}
     for place, name in enumerate(names):
         library.report(f"Working out the receipt: {name}", place / len(names))
-        longest = longest_window(known_model(name)[0])
+        longest = longest_window(resolve(name))
         present = window if name == plain.model else 0
         for size in windows:
             if longest is not None and size > longest and size != present:

@@ -21,7 +21,7 @@ from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import claim_name
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, text_part
 from budgetkit.lab.explorers.shelves import Library
@@ -29,7 +29,7 @@ from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import takes_the_rest, window_claims
 from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data
-from budgetkit.models import DEFAULT_MODEL
+from budgetkit.models import DEFAULT_MODEL, resolve
 
 #: A model of each of several makers, one of them open.
 MAKERS: Final = (DEFAULT_MODEL, "claude-sonnet-5", "gemini-3.8-flash", "Llama-3.3-70B-Instruct")
@@ -117,7 +117,7 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
         return [Side(budget, library) for budget in budgets]
-    model, _ = known_model(settings.model)
+    model = resolve(settings.model)
     window = settings.budget(model).window
     names = dict.fromkeys([settings.model, *MAKERS])
     return [Side(at_window(plain, name, window), library) for name in names]
@@ -133,7 +133,7 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
 
     Otherwise the model's longest window is used.
     """
-    model, _ = known_model(name)
+    model = resolve(name)
     longest = longest_window(model)
     if longest is not None and window > longest and name != settings.model:
         return replace(settings, model=name, window=longest, missing_window=window)
@@ -202,5 +202,5 @@ def pin_column(stage: BudgetStage) -> BudgetSettings:
 
 def with_pins(stage: BudgetStage, pins: tuple[BudgetSettings, ...]) -> BudgetSettings:
     """Return the settings with other pins; the bar shows the last one."""
-    pinned = pins[-1].budget(known_model(pins[-1].model)[0]) if pins else None
+    pinned = pins[-1].budget(resolve(pins[-1].model)) if pins else None
     return replace(stage.settings, pins=pins, pinned=pinned)

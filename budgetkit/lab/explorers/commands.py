@@ -20,11 +20,11 @@ from typing import Any
 from budgetkit.budget import brief
 from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
 from budgetkit.lab.explorers.budget.notices import sentence
-from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import PendingTable, Shelf
 from budgetkit.lab.explorers.stage import AnyStage, Command
 from budgetkit.message import Data
+from budgetkit.models import resolve
 from budgetkit.requests.reading.formats import format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
@@ -64,10 +64,10 @@ def file_entry(stage: AnyStage) -> Data:
     model: Data | None = None
     if named is not None:
         model = {"text": f"the file names the model {named}"}
-        known, unknown = known_model(named)
+        known = resolve(named)
         if named == budget.model:
             model = {"text": f"made for {named}, as the file says"}
-        elif unknown:
+        elif known.notice:
             model = {"text": f"the file names an unknown model, {named}"}
         else:
             model |= {"button": f"Use it, with its window of {known.window:,}", "name": named}

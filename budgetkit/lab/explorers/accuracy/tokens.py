@@ -80,7 +80,19 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
     shown = beginning_of(text)
     tokens = token_pieces(shown, exact)[:_MOST]
     blocks = [_block(*line, count) for line in lines(tokens)]
-    note = _note(text, tokens, exact, count)
+    of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
+    characters = sum(len(token.text) for token in tokens)
+    part = ""
+    if characters < len(text):
+        part = f"The first {characters:,} of {len(text):,} characters: "
+    split = ""
+    if any(t.shared > 1 for t in tokens):
+        split = f" {FURTHER} is a further token of the same character."
+    kind = "estimates" if basis_of(count) == "estimate" else "counts"
+    note = (
+        f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
+        "lines need not add up to the document."
+    )
     return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
 
 
@@ -164,19 +176,3 @@ def visible(text: str) -> str:
         if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
             shapes = {**shapes, mark: f"‹{ord(mark):X}›"}
     return "".join(shapes.get(mark, mark) for mark in text)
-
-
-def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -> str:
-    of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
-    characters = sum(len(token.text) for token in tokens)
-    part = ""
-    if characters < len(text):
-        part = f"The first {characters:,} of {len(text):,} characters: "
-    split = ""
-    if any(t.shared > 1 for t in tokens):
-        split = f" {FURTHER} is a further token of the same character."
-    kind = "estimates" if basis_of(count) == "estimate" else "counts"
-    return (
-        f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
-        "lines need not add up to the document."
-    )

@@ -25,7 +25,7 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT
-from budgetkit.lab.explorers.budget.results import BudgetStage, known_model, typed_model
+from budgetkit.lab.explorers.budget.results import BudgetStage, typed_model
 from budgetkit.lab.explorers.budget.settings import (
     OWN,
     ROUGH,
@@ -40,7 +40,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.figures.window import left_of_pool
-from budgetkit.models import DEFAULT_MODEL, listed_name, models
+from budgetkit.models import DEFAULT_MODEL, listed_name, models, resolve
 from budgetkit.plan.advice import unused_caps
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -243,7 +243,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
         return plain
-    model, _ = known_model(settings.model)
+    model = resolve(settings.model)
     sized = model.window != budget.window
     named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
     with suppress(ValueError):

@@ -194,7 +194,7 @@ BudgetStage = Stage[BudgetSettings, BudgetResults]
 
 def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     """Compute the results of the settings."""
-    model, note = known_model(settings.model)
+    model = resolve(settings.model)
     counter = library.counter(settings.counter or model)
 
     signed = signed_budget(settings, model)
@@ -204,7 +204,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
         budget=kept_deficit(signed, settings.base(model).deficit),
         plan=allocate(signed, demand),
         counter=counter,
-        note=note,
+        note=model.notice,
         missing_window=settings.missing_window,
     )
     if settings.trace is not None:
@@ -300,12 +300,6 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
     """Return a pinned budget adapted to the demands of another one."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
-
-
-def known_model(name: str) -> tuple[Model, str]:
-    """Return a model, with a warning if it is unknown or retired."""
-    model = resolve(name)
-    return model, model.notice
 
 
 _LIKE = 0.6  # of 1, how like a name must be to be offered

@@ -12,7 +12,6 @@ from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,
     kept_deficit,
-    known_model,
     signed_budget,
     typed_demand,
 )
@@ -21,6 +20,7 @@ from budgetkit.lab.explorers.folds import Content, button, choice, set_line, tex
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
+from budgetkit.models import resolve
 from budgetkit.plan import Plan, allocate, fit
 from budgetkit.plan.reasons import Mend
 from budgetkit.requests import framing_for
@@ -158,7 +158,7 @@ def lost_sections(plan: Plan) -> list[str]:
 def planned(stage: BudgetStage) -> Plan:
     """Plan the chosen turn under other settings."""
     settings = stage.settings
-    model, _ = known_model(settings.model)
+    model = resolve(settings.model)
     budget = signed_budget(settings, model)
     if settings.trace is None:
         return allocate(budget, typed_demand(settings, budget))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Literal
 
-from budgetkit.budget import brief
+from budgetkit.budget import brief, quoted
 from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.lab.explorers.budget.controls import (
     RATIOS,
@@ -30,7 +30,6 @@ from budgetkit.lab.explorers.conversation.results import (
     ConversationSettings,
     ConversationStage,
     label_of,
-    number_of,
 )
 from budgetkit.lab.explorers.panel import Input, Number, Panel
 from budgetkit.lab.replay.cost import PRICED
@@ -42,7 +41,11 @@ from budgetkit.pruning.policies import SYSTEMS
 
 def choose_policies(stage: ConversationStage, names: Sequence[str]) -> ConversationSettings:
     """Compare these policies."""
-    return stage.settings.choose(names)
+    chosen = tuple(dict.fromkeys(names))
+    if not chosen:
+        raise ValueError("No policy is chosen. Choose at least one.")
+    main = stage.settings.main
+    return replace(stage.settings, chosen=chosen, main=main if main in chosen else chosen[0])
 
 
 def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
@@ -58,8 +61,16 @@ def set_number(
     value: float,
 ) -> ConversationSettings:
     """Set a number of a policy."""
+    known = CHOICES[policy].parameters if policy in CHOICES else {}
+    if number not in known:
+        fix = f"Choose one of: {quoted(known)}." if known else "Choose another policy."
+        raise LookupError(f"Policy {brief(policy)} has no number {brief(number)}. {fix}")
+    bounds = known[number]
+    if not (value == value // 1 and bounds.low <= value <= bounds.high):
+        limits = f"a whole number of {bounds.unit} from {bounds.low:,} to {bounds.high:,}"
+        raise ValueError(out_of_range(f"{bounds.label} of {brief(policy)}", value, limits))
     parameters = stage.settings.parameters
-    numbers = {**parameters.get(policy, {}), number: number_of(policy, number, value)}
+    numbers = {**parameters.get(policy, {}), number: int(value)}
     return replace(stage.settings, parameters={**parameters, policy: numbers})
 
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget, Share, brief, quoted
-from budgetkit.budget.errors import out_of_range, unknown_name
+from budgetkit.budget import Budget, Share
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import estimated_by
 from budgetkit.files import Table, read_rows
 from budgetkit.lab.explorers import reading
-from budgetkit.lab.explorers.budget.results import BudgetResults, known_model
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
 from budgetkit.lab.explorers.conversation.replay_run import (
@@ -37,7 +37,7 @@ from budgetkit.lab.replay.outlook import turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.message import Data, Message
-from budgetkit.models import Model
+from budgetkit.models import Model, resolve
 from budgetkit.plan import Floats, Ints
 from budgetkit.pruning import NEVER
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
@@ -113,13 +113,6 @@ class ConversationSettings:
             return replace(self.budget_settings, window=None)
         return self.budget_settings
 
-    def choose(self, names: Sequence[str]) -> ConversationSettings:
-        """Return the settings with these policies to compare."""
-        chosen = tuple(dict.fromkeys(names))
-        if not chosen:
-            raise ValueError("No policy is chosen. Choose at least one.")
-        return replace(self, chosen=chosen, main=self.main if self.main in chosen else chosen[0])
-
     def as_at(self, start: ConversationSettings) -> ConversationSettings:
         """Return the initial settings with the current conversation."""
         present = self.budget_settings
@@ -160,12 +153,6 @@ class Parameter:
     step: int
     unit: str
 
-    def amount(self, value: int) -> Any:
-        """Return a number as the policy's argument: tokens, or a share."""
-        if self.unit != "percent":
-            return value
-        return Share(Decimal(value) / 100)
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -174,17 +161,6 @@ class Choice:
     make: Callable[..., Policy]
     parameters: Mapping[str, Parameter]
     own_floor: bool = False
-
-    def policy(self, values: Mapping[str, int], floor: Floor) -> Policy:
-        """Return the policy at its numbers."""
-        numbers = {
-            name: parameter.amount(values.get(name, parameter.default))
-            for name, parameter in self.parameters.items()
-        }
-        policy = self.make(**numbers)
-        if self.own_floor:
-            return policy
-        return replace(policy, floor=floor)
 
 
 def _rows() -> Mapping[str, dict[str, Any]]:
@@ -235,27 +211,15 @@ def chosen_policy(
         return own_policies[name]
     if name not in CHOICES:
         raise LookupError(unknown_name("policy", name, [*CHOICES, *own_policies]))
-    return CHOICES[name].policy(parameters.get(name, {}), floor)
-
-
-def number_of(policy: str, number: str, value: Any) -> int:
-    """Return a number of a policy, if valid.
-
-    Examples
-    --------
-    >>> number_of("last turns", "turns", 3)
-    3
-    """
-    parameters = CHOICES[policy].parameters if policy in CHOICES else {}
-    if number not in parameters:
-        fix = f"Choose one of: {quoted(parameters)}." if parameters else "Choose another policy."
-        raise LookupError(f"Policy {brief(policy)} has no number {brief(number)}. {fix}")
-    bounds = parameters[number]
-    whole = isinstance(value, int | float) and value == value // 1
-    if not (whole and bounds.low <= value <= bounds.high):
-        limits = f"a whole number of {bounds.unit} from {bounds.low:,} to {bounds.high:,}"
-        raise ValueError(out_of_range(f"{bounds.label} of {brief(policy)}", value, limits))
-    return int(value)
+    choice = CHOICES[name]
+    values = parameters.get(name, {})
+    numbers: Data = {}
+    for number, parameter in choice.parameters.items():
+        numbers[number] = value = values.get(number, parameter.default)
+        if parameter.unit == "percent":
+            numbers[number] = Share(Decimal(value) / 100)
+    policy = choice.make(**numbers)
+    return policy if choice.own_floor else replace(policy, floor=floor)
 
 
 _TELLING = 0.6  # of a conversation
@@ -406,7 +370,7 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     None if the model's own window is full anyway, or if nothing can be counted.
     """
     trace = library.conversations(str(base.trace))[0]
-    model = known_model(base.model)[0]
+    model = resolve(base.model)
     if (
         trace.is_silent
         or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window
