@@ -27,7 +27,7 @@ from budgetkit.lab.explorers.budget.why import remedies
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
-from budgetkit.lab.explorers.stage import Kind, Stage, nothing
+from budgetkit.lab.explorers.stage import Kind, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
 from budgetkit.message import Data
 from budgetkit.models import resolve
@@ -78,18 +78,17 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     """Return the results for one model, window and reserve, or an error."""
     side = Side(settings, library)
     try:
-        results = side.results
+        stage = side.stage
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
-    stage = Stage(settings, results, library)
     kpis = [
         {name: kpi[name] for name in ("key", "label", "value", "change", "level", "color")}
-        for kpi in key_figures(results)
+        for kpi in key_figures(stage.results)
     ]
     state = status(stage)
     cost = {"key": "cost", "label": "prompt, uncached", "value": side.cost}
     return {
-        **headline(settings, results),
+        **headline(stage),
         "level": state["level"],
         "status": [state["text"], *state["more"]],
         "kpis": [*kpis, {**cost, "change": "", "level": "", "color": None}],
@@ -209,7 +208,7 @@ def card_scene(stage: BudgetStage) -> Data:
         **shown,
         # how a count would come nearer is said once, above the table
         "source": shown["source"].removesuffix(advice(counters_of(stage).best)),
-        "headline": headline(settings, results),
+        "headline": headline(stage),
         "strip": strip(stage),
         "kpis": key_figures(results),
         "figures": [],
@@ -281,7 +280,7 @@ class DesignCard(BudgetExplorer):
         room = room_of(self.stage.results.plan)
         best = self.counters.best
         rows = []
-        for row in misjudgements(self.settings, self.stage.results.model, self.library):
+        for row in misjudgements(self.stage):
             really = row.really(room.budget)
             verdict = room.verdict(really)
             rows.append(

@@ -14,12 +14,9 @@ from budgetkit.lab.accuracy.corpora import Corpus, Document, shipped
 from budgetkit.lab.accuracy.errors import compare
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE, by_kind
 from budgetkit.lab.explorers.budget.charts import kpis
-from budgetkit.lab.explorers.budget.results import BudgetResults
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
 from budgetkit.message import Data
-from budgetkit.models import Model
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
 
@@ -100,32 +97,28 @@ class Misjudgement:
         return round(max(0, budget) / (1 + self.low))
 
 
-def misjudgements(
-    settings: BudgetSettings, model: Model, library: Library
-) -> tuple[Misjudgement, ...]:
+def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
     """Return the errors on the shipped texts and on the conversation."""
+    settings = stage.settings
+    library = stage.library
     cheap = library.counter(settings.cheap)
-    best = library.counter(model)
+    best = library.counter(stage.results.model)
     names = (cheap.name, best.name)
-    rows = library.once(("shipped errors", *names), lambda: shipped_misjudgements(cheap, best))
+    classes = {name for names in CLASSES.values() for name in names}
+    rows = library.once(
+        ("shipped errors", *names),
+        lambda: _misjudged(
+            shipped().where(lambda text: text.kind in classes), cheap, best, SHIPPED
+        ),
+    )
     if settings.trace is not None:
         key = ("conversation errors", settings.trace, settings.conversation, *names)
         trace = library.conversations(settings.trace)[settings.conversation]
-        rows = (*rows, *library.once(key, lambda: own_misjudgements(trace, cheap, best)))
-    order = tuple(CLASSES)
-    return tuple(sorted(rows, key=lambda row: order.index(row.kind)))
-
-
-def shipped_misjudgements(cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
-    """Return the error on the shipped corpus, by kind of text."""
-    names = [name for names in CLASSES.values() for name in names]
-    corpus = shipped().where(lambda document: document.kind in names)
-    return _misjudged(corpus, cheap, best, SHIPPED)
-
-
-def own_misjudgements(trace: Trace, cheap: Counter, best: Counter) -> tuple[Misjudgement, ...]:
-    """Return the error on a conversation, by kind of text."""
-    return _misjudged(kind_documents(trace), cheap, best, OWN)
+        rows = (
+            *rows,
+            *library.once(key, lambda: _misjudged(kind_documents(trace), cheap, best, OWN)),
+        )
+    return tuple(sorted(rows, key=lambda row: [*CLASSES].index(row.kind)))
 
 
 def _misjudged(
@@ -140,7 +133,7 @@ def _misjudged(
     below, above = spread_of(best) or (0.0, 0.0)
     # A text that either counter counts as 0 has no error.
     counted = errors[(errors["exact"] > 0) & (errors["estimate"] > 0)]
-    rows_of = dict[str, Misjudgement]()
+    kinds = list[Misjudgement]()
     for kind, classes in CLASSES.items():
         rows = counted[counted["class"].isin([kind, *classes])]
         if not len(rows):
@@ -148,7 +141,7 @@ def _misjudged(
         # The more a text really has, the lower is the error: the upper end of the count is the lower one of the error.
         most = (rows["exact"] * (1 + above)).round()
         least = (rows["exact"] * (1 + below)).round().clip(lower=1)
-        rows_of[kind] = Misjudgement(
+        misjudged = Misjudgement(
             kind=kind,
             where=where,
             texts=len(rows),
@@ -157,7 +150,8 @@ def _misjudged(
             low=float(np.quantile(rows["estimate"] / most - 1, 0.05)),
             high=float(np.quantile(rows["estimate"] / least - 1, 0.95)),
         )
-    return tuple(rows_of.values())
+        kinds.append(misjudged)
+    return tuple(kinds)
 
 
 #: What a section that keeps the other items cuts.
@@ -170,14 +164,14 @@ CUT: Final = {
 FIRST = ("remainder", "pool", "usable", "first")
 
 
-def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
+def headline(stage: BudgetStage) -> Data:
     """Return the card's verdict, its sentence and its subject."""
-    budget = results.plan.budget
+    budget = stage.results.plan.budget
     preset = PRESETS.get(budget.name or "")
     name = preset.title.partition(":")[0] if preset else budget.name or "A budget of your own"
-    verdict, *more = sentences(results)
+    verdict, *more = sentences(stage.results)
     return {
-        "over": f"{name}, {settings.model}, {budget.window:,} tokens",
+        "over": f"{name}, {stage.settings.model}, {budget.window:,} tokens",
         "title": verdict,
         "text": " ".join(more),
     }

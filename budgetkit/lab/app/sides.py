@@ -25,6 +25,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, r
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, text_part
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import takes_the_rest, window_claims
 from budgetkit.lab.replay.cost import prices
@@ -44,9 +45,14 @@ class Side:
     library: Library
 
     @cached_property
+    def stage(self) -> BudgetStage:
+        """The settings with their results."""
+        return Stage(self.settings, results(self.settings, self.library), self.library)
+
+    @property
     def results(self) -> BudgetResults:
         """The results of the settings."""
-        return results(self.settings, self.library)
+        return self.stage.results
 
     @property
     def title(self) -> str:
@@ -104,7 +110,7 @@ class Side:
         }
         best = self.library.counter(self.results.model)
         about = "about " if basis_of(best) == "estimate" else ""
-        for row in misjudgements(self.settings, self.results.model, self.library):
+        for row in misjudgements(self.stage):
             name = f"cheap count on {LABELS[row.kind]}"
             if name not in named or row.where == OWN:
                 named[name] = f"{about}{signed_percent(row.error, 0)}"
@@ -133,11 +139,12 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
 
     Otherwise the model's longest window is used.
     """
-    model = resolve(name)
-    longest = longest_window(model)
+    longest = longest_window(resolve(name))
+    missing = None
     if longest is not None and window > longest and name != settings.model:
-        return replace(settings, model=name, window=longest, missing_window=window)
-    return replace(settings, model=name, window=window, missing_window=None)
+        missing = window
+        window = longest
+    return replace(settings, model=name, window=window, missing_window=missing)
 
 
 def table(columns: Sequence[Side], pins: int = 0) -> Data:

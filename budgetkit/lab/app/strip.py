@@ -162,7 +162,7 @@ def counters_of(stage: BudgetStage) -> CounterPair:
 
 def strip(stage: BudgetStage) -> Data:
     """Return the table of errors for the page."""
-    rows = misjudgements(stage.settings, stage.results.model, stage.library)
+    rows = misjudgements(stage)
     room = room_of(stage.results.plan)
     counters = counters_of(stage)
     budget = max(0, room.budget)

@@ -102,9 +102,16 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
     (True, True, False)
     """
     headline = state.get("headline", {"title": "", "text": ""})
+    kpis = NOTHING
+    if state.get("kpis"):
+        cells = [
+            element("td", element("b", kpi["value"]), element("br"), str(kpi["label"]), style=_LEFT)
+            for kpi in state["kpis"]
+        ]
+        kpis = element("table", element("tr", *cells))
     return notebook_div(
         element("p", element("b", title)),
-        _kpis(state.get("kpis", [])),
+        kpis,
         element(
             "p", element("b", headline["title"]), f" {headline['text']} {state['status']['text']}"
         ),
@@ -116,14 +123,6 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
         class_="bk-still",
         data_kept=kept,
     )
-
-
-def _kpis(kpis: list[Data]) -> Markup:
-    cells = [
-        element("td", element("b", kpi["value"]), element("br"), str(kpi["label"]), style=_LEFT)
-        for kpi in kpis
-    ]
-    return element("table", element("tr", *cells)) if cells else NOTHING
 
 
 def _bar(bar: Data | None) -> Markup:

@@ -263,8 +263,8 @@ def _notes(plot: Plot, box: Box) -> Iterator[str]:
                 y = plot.y.placed(note["ay"])
             look = {"class_": "grid", "stroke": note.get("arrowcolor", INK)}
             yield tag("line", **start, x2=x, y2=y, **look)
-        x = x + note.get("xshift", 0)
-        y = y - note.get("yshift", 0)
+        x += note.get("xshift", 0)
+        y -= note.get("yshift", 0)
         words = note["text"]
         anchor = _ANCHORS.get(note.get("xanchor", ""), "middle")
         wide = width_of(words)

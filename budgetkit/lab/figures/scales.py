@@ -234,7 +234,7 @@ def scale_of(
         around = room * ((high - low) or 1)
         at_zero = from_zero or axis.get("rangemode") == "tozero"
         low = min(0.0, low) if at_zero else low - around
-        high = high + around
+        high += around
     if axis.get("autorange") == "reversed":
         low, high = high, low
     return Scale(low, high if high != low else low + 1, start, end, is_log, names)

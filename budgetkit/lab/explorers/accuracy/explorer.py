@@ -376,18 +376,14 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         """All settings as plain data, and the budget."""
         now = self.settings
         results = self.stage.results
-        classes = [*dict.fromkeys(results.all_errors["class"])]
-        if now.classes is not None:
-            classes = [*now.classes]
-        if results.kind:
-            classes = [results.kind[0]]
+        every = dict.fromkeys(results.all_errors["class"])
         return {
             "counter": results.counter.name,
             "exact": results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
             "kind": list(results.kind),
-            "classes": classes,
+            "classes": [*(results.kind[:1] or now.classes or every)],
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,

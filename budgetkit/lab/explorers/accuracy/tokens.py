@@ -126,7 +126,7 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
         is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character goes on
         if ends and not is_split:
             yield first, first + ends - 1, line_tokens
-            first = first + ends
+            first += ends
             line_tokens = []
     if line_tokens:
         yield first, first, line_tokens

@@ -25,7 +25,7 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT
-from budgetkit.lab.explorers.budget.results import BudgetStage, typed_model
+from budgetkit.lab.explorers.budget.results import BudgetStage, UnknownModelError
 from budgetkit.lab.explorers.budget.settings import (
     OWN,
     ROUGH,
@@ -40,7 +40,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.figures.window import left_of_pool
-from budgetkit.models import DEFAULT_MODEL, listed_name, models, resolve
+from budgetkit.models import DEFAULT_MODEL, found_by, listed_name, models, resolve
 from budgetkit.plan.advice import unused_caps
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -51,8 +51,11 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
 
     If a model does not have that window, its longest window is used.
     """
-    model = typed_model(name)
-    settings = stage.settings.with_model(name.strip(), model)
+    name = name.strip()
+    model = found_by(name)  # one that has ended too
+    if model is None:
+        raise UnknownModelError(name)
+    settings = stage.settings.with_model(name, model)
     if not whole:
         return settings
     return replace(settings, window=longest_window(model), missing_window=None)

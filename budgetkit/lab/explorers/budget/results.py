@@ -19,7 +19,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut_row
-from budgetkit.models import Model, found_by, resolve, similar_models
+from budgetkit.models import Model, resolve, similar_models
 from budgetkit.plan import Item, Plan, allocate, fit
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import Cut
@@ -329,13 +329,6 @@ class UnknownModelError(ValueError):
             f"No model {brief(name)} is listed.{choose} For a model of your own, keep the present one, set its window "
             "and choose the counter to plan with."
         )
-
-
-def typed_model(name: str) -> Model:
-    """Return the model of a typed name; reject an unknown one."""
-    if model := found_by(name.strip()):
-        return model  # one that has ended too
-    raise UnknownModelError(name.strip())
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:

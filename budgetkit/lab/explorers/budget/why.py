@@ -77,17 +77,18 @@ class WhyFold(Content):
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after planning its settings again."""
-        row = {"text": mend.sentence}
+        row = {"text": mend.sentence, "note": "needs a locked line to change"}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting does this."}
         for to in _ways(stage, mend):
-            plan = planned(replace(stage, settings=to))
+            after = replace(stage, settings=to)
+            plan = planned(after)
             if not _is_lost(plan, of):
                 key = f"{mend.line} {len(self._offers)}"  # two changes may begin with one line
                 self._offers[key] = to
-                offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": key})
+                offer = _offer(after, plan, "Do it", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
-        return {**row, "note": "needs a locked line to change"}
+        return row
 
 
 def remedies(stage: BudgetStage) -> list[Data]:

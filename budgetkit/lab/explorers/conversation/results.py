@@ -371,17 +371,13 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     """
     trace = library.conversations(str(base.trace))[0]
     model = resolve(base.model)
-    if (
-        trace.is_silent
-        or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window
-    ):
+    characters = sum(len(message.text) for message in trace.messages)
+    if trace.is_silent or characters > _MOST_CHARACTERS * model.window:
         return None  # the window is full anyway
     count = library.counter(base.counter or model)
     whole = int(turn_sizes(trace, count, framing_for(model)).sum())
-    return max(
-        (size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window),
-        default=None,
-    )
+    sizes = [size for size in WINDOWS if size <= _TELLING * whole and whole < model.window]
+    return max(sizes, default=None)
 
 
 class BilledFold(reading.BilledFold):
