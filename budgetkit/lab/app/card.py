@@ -108,7 +108,7 @@ def receipt_svg(answer: Data) -> str:
         _words(left, 54, answer["over"], size=12, fill="#57606a"),
     ]
     top = 80
-    for line in wrap(answer["text"], 118, **WHOLE_WORDS):
+    for line in wrap(answer["text"], 118, **WHOLE_WORDS) or [""]:
         parts.append(_words(left, top, line, size=14))
         top += 19
 
@@ -140,14 +140,14 @@ def receipt_svg(answer: Data) -> str:
         parts.append(_words(left, top, f"{row['kind']}, {row['where']}", size=12))
         if row["bar"]:
             # The bar, the mark of the budget, and the interval.
-            bar, line, low, high = (
+            bar, mark, low, high = (
                 3 * float(share) for share in (row["bar"], strip_data["line"], *row["interval"])
             )
             beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
             parts += [
-                _block(210, top - 9, min(bar, line), 10, strip_data["color"]),
-                _block(210 + line, top - 9, bar - line, 10, beyond),
-                _block(210 + line, top - 12, 1.5, 16, "#1b1f24"),
+                _block(210, top - 9, min(bar, mark), 10, strip_data["color"]),
+                _block(210 + mark, top - 9, bar - mark, 10, beyond),
+                _block(210 + mark, top - 12, 1.5, 16, "#1b1f24"),
                 _block(210 + low, top - 4.6, high - low, 1.2, "#1b1f24"),
             ]
         numbers = f"{row['error']}   {row['really']}"

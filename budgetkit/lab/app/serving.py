@@ -293,7 +293,7 @@ def notebook(trace: str, files: str = "") -> dict[str, Any]:
     """
     # A short conversation leaves a whole window empty.
     window = ", window=16_384" if trace in shipped_traces() else ""
-    cell = {
+    cell: dict[str, Any] = {
         "cell_type": "code",
         "id": "app",
         "metadata": {},

@@ -138,11 +138,11 @@ class Number:
         size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
         if self.least <= size <= self.most:
             return amount if self.per == 1 else size / self.per
-        problem, mend = "small", f"at least {box_text(self.least)}"
+        way, mend = "small", f"at least {box_text(self.least)}"
         if size > self.most:
             empty = ", or nothing for no cap" if self.may_be_empty else ""
-            problem, mend = "large", f"at most {box_text(self.most)}{empty}"
-        raise ValueError(f"{box_text(size)} is too {problem}, so {stays}. Type {mend}.")
+            way, mend = "large", f"at most {box_text(self.most)}{empty}"
+        raise ValueError(f"{box_text(size)} is too {way}, so {stays}. Type {mend}.")
 
     def _amount(self, value: Any) -> Any:
         if isinstance(value, int | float):

@@ -199,7 +199,7 @@ def _draw_turns(table: Columns) -> Spec:
 
     # Upright lines at the chosen turn and at the first cut, which has a note.
     upright = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
-    shapes = []
+    shapes: list[Spec] = []
     for turn, is_chosen, cut in zip(turns, table["chosen"], table["first_cut"], strict=True):
         place = {**upright, "x0": turn, "x1": turn}
         if is_chosen:
