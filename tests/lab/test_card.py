@@ -46,15 +46,6 @@ def test_no_printed_character_is_lost_but_the_fences(text: str) -> None:
         "I paid $1,250.00 on 2024-05-13 at 10:30 for 3 tickets (order #48213).",
         "My flight is HAT204, it leaves at 14:30 on May 20 and costs $152.",
         "In 2019 we sold 1,204 units, in 2020 1,530 and in 2021 2,001.",
-    ],
-)
-def test_chat_with_numbers_is_no_code(said: str) -> None:
-    assert by_kind(said) == {"prose": said}
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
         "I owe you $5 (five).",
         "€5 (five) is enough for me.",
         "Call me (after 6 pm) on Monday.",
@@ -77,7 +68,7 @@ def test_chat_with_numbers_is_no_code(said: str) -> None:
         "1. Read the contract (all 12 pages)\n2. Sign it, please\n3. Send it back",
     ],
 )
-def test_sentences_with_brackets_money_and_quotes_are_prose(said: str) -> None:
+def test_sentences_with_numbers_brackets_money_and_quotes_are_prose(said: str) -> None:
     assert by_kind(said) == {"prose": said}
 
 
@@ -93,9 +84,10 @@ def test_sentences_with_brackets_money_and_quotes_are_prose(said: str) -> None:
         *("SELECT name, age FROM users WHERE age > 30",),
         *('{"name": "Ana", "owes": "five dollars (5)"}',),
         *("<p>Hello there, this is a paragraph.</p>", "export PATH=$HOME/bin:$PATH", "foo()"),
+        *("1,2,3,4\n5,6,7,8", "2024-05-01 10:00:01 INFO started worker 12", "x = 3 + 4"),
     ],
 )
-def test_short_pieces_of_code_are_code(said: str) -> None:
+def test_short_pieces_of_code_and_numbers_without_a_sentence_are_code(said: str) -> None:
     assert by_kind(said) == {"code": said}
 
 
@@ -103,13 +95,6 @@ def test_no_text_is_slow_to_judge() -> None:
     before = process_time()
     by_kind("a b c 1" + ".,'" * 100_000 + "x_")
     assert process_time() - before < 2
-
-
-@pytest.mark.parametrize(
-    "said", ["1,2,3,4\n5,6,7,8", "2024-05-01 10:00:01 INFO started worker 12", "x = 3 + 4"]
-)
-def test_numbers_without_a_sentence_are_code(said: str) -> None:
-    assert by_kind(said) == {"code": said}
 
 
 @pytest.mark.parametrize(

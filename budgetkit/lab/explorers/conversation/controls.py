@@ -99,9 +99,8 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
     """Choose a prompt cache by name; empty means the model provider's cache."""
-    if name == OWN:
-        return replace(stage.settings, rules=stage.settings.own_cache)
-    return replace(stage.settings, rules=name or None)
+    rules = stage.settings.own_cache if name == OWN else name or None
+    return replace(stage.settings, rules=rules)
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:

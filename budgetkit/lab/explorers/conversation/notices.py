@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import fields
 from datetime import date
 
@@ -257,13 +258,10 @@ def texts(stage: ConversationStage) -> dict[str, str]:
 
 def _is_written(policy: Policy) -> bool:
     """Return True if a policy can be rebuilt from its repr."""
-    if not type(policy).__module__.startswith("budgetkit."):
-        return False
-    try:
+    with suppress(SyntaxError):
         ast.parse(repr(policy), mode="eval")
-    except SyntaxError:
-        return False
-    return True
+        return type(policy).__module__.startswith("budgetkit.")
+    return False
 
 
 def _policy(policy: Policy) -> str:
