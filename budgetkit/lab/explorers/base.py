@@ -243,10 +243,12 @@ class Explorer(Shown, Generic[S, F]):
     def _step(self, kind: str, ack: str = "") -> None:
         """Undo, redo or reset."""
         with self._reporting_problems(ack):
+            history = self._history
             if kind == "reset":
-                self._apply(self._history.then(self.settings.as_at(self._start)), ack)
+                history = history.then(self.settings.as_at(self._start))
             else:
-                self._apply(getattr(self._history, kind)(), ack)
+                history = getattr(history, kind)()
+            self._apply(history, ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
         """Show a step of the history; on failure, restore the previous step."""
