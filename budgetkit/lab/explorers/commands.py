@@ -166,7 +166,7 @@ def choose_conversation(stage: AnyStage, number: int) -> Any:
     """Show the end of another conversation of the file, by position from 0."""
     if number == stage.settings.budget_settings.conversation:
         return stage.settings
-    return stage.settings.showing_conversation(int(number))
+    return stage.settings.showing_conversation(number)
 
 
 #: Commands of every explorer; undo, redo and reset belong to `Explorer`.
