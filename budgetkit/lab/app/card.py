@@ -51,7 +51,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     windows = sorted({window, *WINDOWS})
     reserves: dict[str, Share | None] = {PRESENT: None}
     if RESERVE not in plain.locks:
-        reserves |= {f"{100 * Decimal(share).normalize():f} %": Share(share) for share in RESERVES}
+        reserves |= {f"{(100 * Decimal(share)).normalize():f} %": Share(share) for share in RESERVES}
     points: Data = {}
     for place, name in enumerate(names):
         library.report(f"Working out the receipt: {name}", place / len(names))
