@@ -1,4 +1,9 @@
-"""DesignCard: a budget in one view, with the error of a cheap count."""
+"""DesignCard: a budget in one view, with the error of a cheap count, and its receipt.
+
+A receipt is the budget as one file to send, with model, window and reserve adjustable without a kernel. All its results
+are computed here with the functions of the live card, for some models, windows and reserves for the answer; the page
+only selects among them. It contains numbers but no texts of the conversation.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,9 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     windows = sorted({window, *WINDOWS})
     reserves: dict[str, Share | None] = {PRESENT: None}
     if RESERVE not in plain.locks:
-        reserves |= {f"{(100 * Decimal(share)).normalize():f} %": Share(share) for share in RESERVES}
+        reserves |= {
+            f"{(100 * Decimal(share)).normalize():f} %": Share(share) for share in RESERVES
+        }
     points: Data = {}
     for place, name in enumerate(names):
         library.report(f"Working out the receipt: {name}", place / len(names))

@@ -1,4 +1,4 @@
-"""Figures of the remainder and its demand over the turns of a conversation.
+"""Figures of the remainder, its demand and its error over the turns of a conversation.
 
 The *followed* quantity is the budget's remainder (its history, memory or conversation) or, without one, the total
 demand compared with the usable window. Demands in a frame can be cut anywhere; a `budgetkit.plan.batch.RequestBatch`
@@ -279,6 +279,13 @@ conversations = Question(
 def _answer_counts(
     budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch
 ) -> Columns:
+    """Return a cheap counter's error by turn, and its effect on the history.
+
+        error = rough - exact            tokens of the whole request
+        shift = limit(rough) - limit(exact)
+
+    A count that is too low makes the budget look larger than it is, and the request overflows the window.
+    """
     both = batch_of(exact), batch_of(rough)
     sums = [batch.asked for batch in both]
     limits = [remainder_columns(budget, batch.columns(budget))["limit"] for batch in both]

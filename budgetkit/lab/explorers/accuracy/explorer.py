@@ -1,4 +1,4 @@
-"""AccuracyExplorer and its commands: a cheap count's error and its cost."""
+"""AccuracyExplorer, its controls and its commands: a cheap count's error and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices: sentences on losses, unmet floors, cost, pauses and the numbers' sources."""
+"""Notices: sentences on losses, unmet floors, cost and pauses, the numbers' sources, and the set-up as text."""
 
 from __future__ import annotations
 

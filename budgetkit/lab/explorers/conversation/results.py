@@ -1,4 +1,4 @@
-"""Results: the replays of the chosen policies, and the forecast.
+"""Settings of the conversation explorer, and their results: the replays of the chosen policies, and the forecast.
 
 The library counts and replays once; stepping through requests uses its cache.
 """
