@@ -765,6 +765,16 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     )
 
 
+def test_the_forecast_follows_what_is_pruned_within_a_turn() -> None:
+    """It was looked up for other roles, and stayed as it was until the spending limit moved."""
+    budget = bk.presets.working_memory(16_000, output=2_000, history_floor=0)
+    explorer = bk.ConversationExplorer("coding-agent", budget, ["oldest first"])
+    explorer.set(within=False)
+    first = explorer.forecast.iloc[0].to_dict()
+    explorer.set(money=2)
+    assert explorer.forecast.iloc[0].to_dict() == first
+
+
 @pytest.mark.slow
 def test_others_of_a_file_are_counted_for_the_forecast_alone_after_the_first_screen(
     monkeypatch: pytest.MonkeyPatch,
