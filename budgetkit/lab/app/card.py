@@ -120,7 +120,7 @@ def receipt_svg(answer: Data) -> str:
         top += 19
 
     # The key figures in one row, the bar of the window below them.
-    step = bar_width / max(1, len(answer["kpis"]))
+    step = bar_width / len(answer["kpis"])
     for place, kpi in enumerate(answer["kpis"]):
         x = left + place * step
         parts.append(_words(x, top + 24, kpi["value"], size=20, weight=600))

@@ -387,7 +387,9 @@ def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, .
     """Describe the documents in use by kind or class."""
     is_chosen = _of_length(every, settings)
     if kind:
-        return is_chosen & (every[["class", "language"]] == kind).all(axis=1).to_numpy()
+        of_class, language = kind
+        is_kind = (every["class"] == of_class) & (every["language"] == language)
+        return is_chosen & is_kind.to_numpy()
     if settings.classes is not None:
         return is_chosen & every["class"].isin(settings.classes).to_numpy()
     return is_chosen
