@@ -150,12 +150,19 @@ def strip_table(strip: Data | None) -> Markup:
     """Return the design card's table of errors for a page without scripts."""
     if strip is None:
         return NOTHING
-    names = ("kind", "where", "error", "really", "verdict")
+    heads = {
+        "kind": "Kind",
+        "where": "Texts",
+        "error": "Error",
+        "really": "Actual tokens",
+        "verdict": "Result",
+    }
     rows = [
-        element("tr", *(element("td", row[name], style=_LEFT) for name in names))
-        for row in strip["rows"]
+        element("tr", *(element("td", row[name], style=_LEFT) for name in heads))
+        for row in (heads, *strip["rows"])
     ]
-    heading = element("p", element("b", strip["title"]), f" {strip['note']}")
+    note = strip["note"].replace(" Each thin line spans 9 of 10 texts.", "")  # lines of the page
+    heading = element("p", element("b", strip["title"]), " ", note)
     return joined([heading, element("table", *rows)])
 
 

@@ -269,11 +269,12 @@ def _notes(plot: Plot, box: Box) -> Iterator[str]:
         anchor = _ANCHORS.get(note.get("xanchor", ""), "middle")
         wide = width_of(words)
         lines = words.count("<br>") + 1
-        x -= {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        before = {"start": 0, "middle": wide / 2, "end": wide}[anchor]
         up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(
             note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2
         )
-        yield svg_label(words, min(max(x, 2), max(2, WIDTH - wide - 2)), y + up)
+        x = max(min(x, WIDTH - 2 - wide + before), before + 2)
+        yield svg_label(words, x, y + up, anchor)
 
 
 def _entries(spec: Spec) -> list[tuple[str, str]]:

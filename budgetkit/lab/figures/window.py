@@ -203,7 +203,8 @@ def _draw_window(table: Columns) -> Spec:
     window = sum(table["tokens"])
     segments = []
     for line, size in zip(table["line"], sizes, strict=True):
-        fits = size > total * 0.012 * max(len(line), 4)
+        tokens = f"{size:,}"
+        fits = size > total * 0.0115 * max(len(line), len(tokens))
         segments.append(
             bars(
                 [size],
@@ -213,12 +214,12 @@ def _draw_window(table: Columns) -> Spec:
                     "color": colour(line),
                     "pattern": {"shape": "/" if line in HATCHED else ""},
                 },
-                text=[f"{plain(line)}<br>{short(size)}" if fits else ""],
+                text=[f"{plain(line)}<br>{tokens}" if fits else ""],
                 textposition="inside",
                 textangle=0,
                 insidetextanchor="start",
                 textfont={"color": ink(colour(line))},
-                hovertext=[f"{plain(line)}: {size:,} tokens"],
+                hovertext=[f"{plain(line)}: {tokens} tokens"],
                 hoverinfo="text",
             )
         )

@@ -156,8 +156,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
         "annotations": [note(f"usable window {limit:,}", 0, limit, **place)],
         "shapes": [across(limit, ALARM)],
     }
-    top = max(limit, int(once["limit"].max())) * 1.23
-    y = {**TOKENS, "range": [0, top], "showgrid": False}
+    y = {**TOKENS, "range": [0, limit * 1.23], "showgrid": False}
     return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
 
 
@@ -168,7 +167,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
     x = [*x, *(at + 1 for at in x[-1:])]
     y = [*y, *y[-1:]]
     hover = "%{y:,} " + plain(name) + "<extra></extra>"
-    edge = {"width": 0.5, "color": fill, "shape": "hv"}
+    edge = {"width": 0, "shape": "hv"}
     more = {"stackgroup": "one", "line": edge, "fillcolor": fill, "hovertemplate": hover}
     return line(x, y, mode="lines", name=plain(name), **more)
 

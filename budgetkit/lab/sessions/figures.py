@@ -304,13 +304,14 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     shown = {"text": texts, "hoverinfo": "text", "error_y": spread}
     marks = points(places, middle.tolist(), marker={"size": 9, "color": colours}, **shown)
     billed = table.attrs["billed"]
-    top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
+    ends = [billed, *values["low"].dropna(), *values["high"].dropna()]
     right = 1.2 * len(places) - 0.5  # beside the last point there is space for a name
     x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, right]}
     is_size = isinstance(values["value"].iloc[0], int)
     setting = str(table.at[0, "setting"]).replace("_", " ")
     x |= {"title": f"{setting}, in tokens" if is_size else setting, "zeroline": False}
-    y = {"title": "US dollars", "range": [0, top]}
+    # The axis need not begin at zero, where every range would be smaller than its dot.
+    y = {"title": "US dollars", "range": [0.95 * min(ends), 1.05 * max(ends)]}
     as_recorded = note("as recorded", right, billed, xanchor="right", yshift=9)
     more = {"shapes": [across(billed, ORANGE)], "annotations": [as_recorded]}
     joined = [line(places, middle.tolist(), line={"color": PALE})] if is_size else []
