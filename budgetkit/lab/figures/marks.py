@@ -225,7 +225,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         points = ""
         for i, value in enumerate(values):
             spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)
-            points += f"M{number(x + spread)} {number(plot.y.at(value))}h0"
+            points += f"M{x + spread:.0f} {plot.y.at(value):.0f}h0"
         look = {"stroke_opacity": 0.45, "stroke_width": 4, "stroke_linecap": "round"}
         yield tag("path", d=points, stroke=colour, **look)
         left = x - wide * 0.4
