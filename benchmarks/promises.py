@@ -19,8 +19,8 @@ from benchmarks.calibrations import recorded
 from benchmarks.exactness import Judged, judge, table
 from budgetkit import accuracy
 from budgetkit.counters import basis_of
-from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
 from budgetkit.lab.deciding.objectives import Gain
+from budgetkit.lab.deciding.space import answer_reserve, recorded_lengths
 from budgetkit.models import resolve
 from budgetkit.plan import Floats
 from budgetkit.promise import needed, upper

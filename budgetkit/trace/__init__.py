@@ -2,7 +2,7 @@
 
 Each turn has a demand for every section.
 
-- `loading.py` has `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` read files.
+- `loading.py` has `load_trace`. `containers.py`, `jsonl.py` and `tables.py` read files.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;
   CONTRIBUTING.md explains how to add one.
 - `opening.py` checks the values and makes a `Trace` (in `conversation.py`) of them.

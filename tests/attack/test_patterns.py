@@ -30,7 +30,7 @@ TIMES, MOST = 4, 9.0  # linear is four times as long, quadratic sixteen times
 #: Patterns that see no long text of others, with what they see.
 SHORT = {
     "budgetkit.counters.encodings._CLASS": "the patterns of tiktoken's own encodings",
-    "budgetkit.trace.transcripts._CURSOR": "the first 2,000 characters of a file",
+    "budgetkit.trace.containers._CURSOR": "the first 2,000 characters of a file",
 }
 
 parse: Callable[..., Any] = importlib.import_module("re._parser").parse

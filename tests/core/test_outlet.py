@@ -59,7 +59,7 @@ def test_the_search_finds_who_writes_markup_by_hand() -> None:
 
 # A template of Voilà's, Markdown's own words in files that are read, and an XML of test results.
 NO_HTML = {
-    *("lab/app/serving.py", "trace/transcripts.py"),
+    *("lab/app/serving.py", "trace/containers.py"),
     *("extras/shell/checking.py", "counters/speed.py"),
 }
 

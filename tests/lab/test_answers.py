@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
+from budgetkit.lab.deciding.space import answer_reserve, recorded_lengths
 
 COUNT = len  # a token a character
 

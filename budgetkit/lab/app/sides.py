@@ -17,7 +17,7 @@ import numpy as np
 
 from budgetkit.budget.html import HATCHED, colour
 from budgetkit.counters import basis_of
-from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.app.headline import OWN, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import claim_name

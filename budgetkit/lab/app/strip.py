@@ -16,7 +16,7 @@ from typing import NamedTuple
 from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of
-from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement, misjudgements
 from budgetkit.lab.explorers.budget.results import BudgetStage, same_count

@@ -1,9 +1,5 @@
 """Decisions about a budget: solving for a size, tuning, and comparing models."""
 
-from budgetkit.lab.deciding.answers import (
-    AnswerReserve,
-    answer_reserve,
-)
 from budgetkit.lab.deciding.conditions import (
     Condition,
     at_least,
@@ -15,10 +11,13 @@ from budgetkit.lab.deciding.conditions import (
 from budgetkit.lab.deciding.models import compare_models, token_prices
 from budgetkit.lab.deciding.objectives import Gain
 from budgetkit.lab.deciding.solving import Solution, solve, solve_models
-from budgetkit.lab.deciding.space import candidates
+from budgetkit.lab.deciding.space import (
+    AnswerReserve,
+    answer_reserve,
+    candidates,
+)
 from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
-from budgetkit.lab.replay.losses import evidence, losses
-from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.outcome import Replay, evidence, losses, rank_policies
 from budgetkit.lab.replay.outlook import outlook
 
 __all__ = [

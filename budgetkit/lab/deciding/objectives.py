@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import brief, quoted
-from budgetkit.lab.replay.losses import evidence, needed_there
-from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.outcome import Replay, evidence, needed_there
 from budgetkit.plan import Flags, Floats
 from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED

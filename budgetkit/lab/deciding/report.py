@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, one_line
-from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
-from budgetkit.lab.deciding.space import Values, setting_text
+from budgetkit.lab.deciding.space import Values, reserve_of_answers, setting_text
 from budgetkit.lab.deciding.tuning import TuningResult
 from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, table_rows
 from budgetkit.message import Raw

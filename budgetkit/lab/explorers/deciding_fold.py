@@ -17,10 +17,15 @@ import pandas as pd
 
 from budgetkit.budget import Budget, quoted
 from budgetkit.lab.deciding import sensitivity, tune
-from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
-from budgetkit.lab.deciding.space import Values, candidates, setting_text, sizes_of
+from budgetkit.lab.deciding.space import (
+    Values,
+    candidates,
+    recorded_lengths,
+    setting_text,
+    sizes_of,
+)
 from budgetkit.lab.explorers.budget.controls import move_line, set_size
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings

@@ -19,14 +19,14 @@ from budgetkit.lab.figures.window import sections, waterfall, window
 
 #: The figures that live beside their tables, by module; the stub beside this file says the same to a type checker.
 _ELSEWHERE = {
-    "budgetkit.lab.accuracy.figures.accuracy": (
+    "budgetkit.lab.accuracy.figures": (
         "buffers",
         "errors_by_class",
         "language_tax",
         "rooms",
         "speeds",
     ),
-    "budgetkit.lab.accuracy.figures.documents": (
+    "budgetkit.lab.accuracy.document_figures": (
         "document_errors",
         "overrun",
         "tokens",

@@ -11,7 +11,7 @@ from budgetkit.budget import Share
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
-from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
-from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.message import Data
 
 LONGEST = 6_000  # characters of a document that are shown

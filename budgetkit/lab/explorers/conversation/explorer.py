@@ -336,7 +336,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.outlook.first_over`)."""
         return self.stage.results.ahead.copy()
 
     @property

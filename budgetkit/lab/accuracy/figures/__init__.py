@@ -1,1 +1,0 @@
-"""Figures of counting accuracy: errors by kind of text, buffers, room left in a window, speeds."""
