@@ -11,7 +11,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget, brief, check_tokens
 from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
-from budgetkit.plan import Ints, allocate_columns
+from budgetkit.plan import Ints
 from budgetkit.promise import allowed_misses, is_controlled, lacking
 
 Room = Literal["helps", "harms", "unknown"]
@@ -58,12 +58,6 @@ def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     """Return the conversation number of each row of demands."""
     level = index.get_level_values(0) if index.nlevels > 1 else index
     return np.asarray(pd.factorize(level)[0], "int64")
-
-
-def plan_demands(budget: Budget, demands: pd.DataFrame) -> PlannedDemand:
-    """Plan all rows of a frame of demands."""
-    by_section = {str(name): demands[name].to_numpy() for name in demands.columns}
-    return PlannedDemand(budget, allocate_columns(budget, by_section, len(demands)), demands.index)
 
 
 @dataclass(frozen=True)

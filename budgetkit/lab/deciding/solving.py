@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from typing import Any, Literal
 
@@ -31,9 +32,9 @@ from budgetkit.lab.deciding.conditions import (
     PlannedDemand,
     conversations_of,
     nothing_cut,
-    plan_demands,
 )
 from budgetkit.models import resolve
+from budgetkit.plan import allocate_columns
 from budgetkit.plan.reasons import nearest_value, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -167,7 +168,7 @@ def solve(
     setup = setup_of(budget, counter, None, model, window)
     frame = _frame(demands, setup)
     condition = so_that or nothing_cut()
-    search = LineSearch.of(setup.budget, frame, line)
+    search = LineSearch(setup.budget, frame, line)
 
     # The end to search for, and the range.
     harms = condition.room == "harms"
@@ -217,22 +218,24 @@ class LineSearch:
     budget: Budget
     frame: pd.DataFrame
     line: str
-    kind: str  # "window", "reserve" or "allocation"
 
-    @classmethod
-    def of(cls, budget: Budget, frame: pd.DataFrame, line: str) -> LineSearch:
-        """Prepare the search for a line of a budget."""
-        kinds = {row.name: row.kind for row in budget} | {"window": "window"}
-        if line not in kinds:
-            raise LookupError(f"Unknown line {brief(line)}. Choose one of {quoted(kinds)}.")
-        return cls(budget, frame, line, kinds[line])
+    @cached_property
+    def kind(self) -> str:
+        """The kind of the line: "window", "reserve" or "allocation"."""
+        kinds = {row.name: row.kind for row in self.budget} | {"window": "window"}
+        if self.line not in kinds:
+            raise LookupError(f"Unknown line {brief(self.line)}. Choose one of {quoted(kinds)}.")
+        return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:
         """Plan all rows at one size of the line, or return None."""
+        by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
-            plans = plan_demands(self.budget.assign(**{self.line: size}), self.frame)
+            budget = self.budget.assign(**{self.line: size})
+            columns = allocate_columns(budget, by_section, len(self.frame))
         except ValueError:  # the budget refuses such a size: its caps do not fit, say
             return None
+        plans = PlannedDemand(budget, columns, self.frame.index)
         return None if plans.overrun else plans
 
     def range(self, condition: Condition) -> tuple[int, int]:
@@ -279,7 +282,7 @@ class LineSearch:
         # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
         grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
         ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
-        step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
+        step = max(abs(b - a) for a, b in pairwise(ordered))
         for place, size in enumerate(ordered):
             if holds(size):
                 nearest = nearest_value(holds, ordered[place - 1], size) if place else size

@@ -7,6 +7,7 @@ Answers in one conversation are not independent, so the conversation is the unit
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -124,16 +125,14 @@ def answer_reserve(
             f"No answers in {len(traces)} conversations. Pass conversations with answers."
         )
     sizes = np.unique(np.concatenate(lengths))
+
+    def is_enough(place: int) -> bool:
+        return is_controlled([float((of > sizes[place]).mean()) for of in lengths], risk)
+
     # Fewer are above a larger number, so the least that will do is found by halving.
-    high = len(sizes) - 1
-    low = 0 if len(lengths) >= needed(risk) else high
-    while low < high:
-        middle = (low + high) // 2
-        if is_controlled([float((of > sizes[middle]).mean()) for of in lengths], risk):
-            high = middle
-        else:
-            low = middle + 1
-    size = int(sizes[high])
+    last = len(sizes) - 1
+    first = 0 if len(lengths) >= needed(risk) else last
+    size = int(sizes[bisect_left(range(last), True, first, key=is_enough)])
     return AnswerReserve(
         tokens=size,
         risk=risk,

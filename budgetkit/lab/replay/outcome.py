@@ -429,13 +429,7 @@ def _pairs_by_mark(trace: Trace) -> Iterator[tuple[int, int, str]]:
     names: dict[object, int] = {}
     for index, message in enumerate(trace.messages):
         for mark in message.raw.get("evidence") or ():
-            is_index = isinstance(mark, int) and not isinstance(mark, bool)
-            if is_index:
-                needed = mark
-            elif isinstance(mark, str):
-                needed = names.get(mark)
-            else:
-                needed = None
+            needed = mark if type(mark) is int else names.get(str(mark))
             if needed is None or not 0 <= needed < index:
                 raise ValueError(
                     f"Invalid evidence {brief(mark)} in message {index} of trace {brief(trace.id)}. Use the id or "

@@ -262,7 +262,12 @@ def place(
     The layout has the first request that can prune each message.
     """
     # A result goes where its call does, also where its role belongs to another section.
-    tally = _without(tally, unsent)
+    if unsent:
+        # At 0 tokens, so that all positions stay.
+        past, present = list(tally.past), list(tally.present)
+        for slot in unsent:
+            past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
+        tally = replace(tally, past=past, present=present)
     past = _with_calls(tally.past, section)
     # A late result, which comes after the user spoke again, is pruned with its call.
     present = _with_calls(tally.present, section)
@@ -341,17 +346,6 @@ def equal_prefix(
     before = np.concatenate((sent[:1], sent[:-1]))
     common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
     return common
-
-
-def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
-    """Return a tally with some messages at 0 tokens, keeping all positions."""
-    past = list(tally.past)
-    present = list(tally.present)
-    for slot in unsent:
-        past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
-    if not unsent:
-        return tally
-    return replace(tally, past=past, present=present)
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:

@@ -58,8 +58,6 @@ from budgetkit.models import resolve
 from budgetkit.plan import Floats, Ints, Item, allocate, allocate_columns, with_undeclared
 from budgetkit.pruning import Policy, Slots, StartOn, policy_of
 from budgetkit.pruning.dropping import (
-    Measure,
-    Retention,
     Visit,
     floor_notices,
     least_tokens,
@@ -167,19 +165,97 @@ def replay(
     if roles is None:
         roles = budget.roles or DEFAULT_ROLES
 
-    # 2. The demand of every request, counted once and cached with the trace, and its grants.
-    trace_demand = demand_of(trace, count, roles, framing, section, by)
-    sizes = _sizes(trace_demand, budget)
+    # 2. The demand of every request, counted once and cached with the trace.
+    demand = demand_of(trace, count, roles, framing, section, by)
+    placed = demand.placed
+    section = placed.section
 
-    # 3. The walk: the policy prunes the history, request by request.
-    slots = trace_demand.slots(trace, policy)
-    visits = sizes.visits(trace_demand)
-    measure = _measure(trace, policy, count, framing, start_on)
-    retained = retain(slots, visits, policy, measure, start_on)
+    # 3. The limits of every section: what the history may take, and what is sent beside it.
+    budget = with_undeclared(replace(budget, deficit="signed"), demand.sections)
+    columns, others, limits = limits_of(
+        budget, demand.sections, section, lambda name: demand.uncut[name]
+    )
+    first_changes = boundaries(placed, columns)
 
-    # 4. The size of each request, and its cached part.
-    pruned = _Pruned(trace_demand=trace_demand, sizes=sizes, retained=retained)
-    return _outcome(trace, pruned, policy, cache or CACHES[IDEAL], prices_of(prices))
+    # 4. The policy prunes the history, request by request.
+    rooms = map(
+        room_for_history,
+        (limits - demand.pinned).tolist(),
+        (others + demand.pinned).tolist(),
+        repeat(budget.usable),
+        repeat(budget.window),
+        [request.number for request in placed.requests],
+        np.nan_to_num(demand.pauses).tolist(),
+    )
+    edges = np.maximum(first_changes, 0).tolist()
+    visits = [*map(Visit, rooms, demand.entering, edges, demand.leaving)]
+    summaries: dict[int, Message] = {}  # by the first slot that each stands for
+
+    def measure(slots: list[int]) -> int | None:
+        text = policy.write([summaries.get(slot, trace.messages[slot]) for slot in slots])
+        if text is None:
+            return None
+        summaries[slots[0]] = Message({"role": summary_role(start_on), "content": text})
+        return framing.message(summaries[slots[0]], count)
+
+    retained = retain(demand.slots(trace, policy), visits, policy, measure, start_on)
+
+    # 5. The sent tokens: the pruned history, pinned messages, and the other sections.
+    history = np.array(retained.tokens, "int64") + demand.pinned
+    over = np.array(retained.over, "int64")
+    columns = allocate_columns(budget, {**demand.sections, section: history}, len(history))
+    granted = {name: column["granted"].copy() for name, column in columns.items()}
+    if policy.floor.conflict == "shrink":
+        # The other sections shrink for the history's floor; only the tokens still missing are over.
+        for row in np.flatnonzero(over).tolist():
+            floor = int(history[row])
+            sizes = {name: int(column[row]) for name, column in demand.sections.items()}
+            plan = allocate(with_promise(budget, section, floor), sizes | {section: floor})
+            for grant in plan.grants:
+                granted[grant.section][row] = grant.granted
+            over[row] = max(0, -plan.free)
+    granted[section] = history
+    sent = sum(granted.values(), np.zeros_like(history))
+
+    # 6. The prefix shared with the last request, and its cached part.
+    equal = equal_prefix(
+        placed, first_changes, np.array(retained.equal_to), np.array(retained.equal), sent
+    )
+    # The priming starts the answer, so it is not part of the prefix of the next request.
+    kept_at_most = np.maximum(sent - placed.tally.priming, 0)
+    head = np.minimum(placed.head(), kept_at_most)
+    equal = np.minimum(equal, kept_at_most)
+    cache = cache or CACHES[IDEAL]
+    cached, written = cache.split(kept_at_most, head, equal, demand.pauses, demand.new_blocks)
+    # The price of cached tokens differs among models of one provider.
+    paid = prices_of(prices)
+    if paid is not None and paid.cache_read and paid.input and paid.input.base:
+        cache = replace(cache, read=paid.cache_read.base / paid.input.base)
+
+    # 7. A warning for the request with the history furthest below its floor.
+    notices = (
+        (left, notice)
+        for wanted, left in zip(demand.sections[section].tolist(), limits.tolist(), strict=True)
+        for notice in floor_notices(budget, section, wanted, left)
+    )
+    least = min(notices, default=None)
+    return Replay(
+        trace=trace,
+        budget=budget,
+        policy=policy,
+        cache=cache,
+        placed=placed,
+        kept=retained,
+        columns=columns,
+        granted=granted,
+        over=over,
+        equal=equal,
+        cached=cached,
+        written=written,
+        output=demand.output,
+        prices=paid,
+        warnings=() if least is None else (least[1],),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +286,7 @@ class TraceDemand:
 
     def slots(self, trace: Trace, policy: Policy) -> Slots:
         """Return the messages in the form used by policies."""
-        units = self.turn_units if policy.unit == "turn" else self.units
+        units = self.units[policy.unit == "turn"]
         importance = _importance(policy, trace.messages)
         arriving = [
             policy.arriving(*message)
@@ -232,14 +308,11 @@ class TraceDemand:
         return {str(section): frame[section].to_numpy() for section in frame.columns}
 
     @cached_property
-    def units(self) -> list[int]:
-        """The first message of each message's unit."""
-        return _units(self.placed.tally, self.turns, by_turn=False)
-
-    @cached_property
-    def turn_units(self) -> list[int]:
-        """The first message of each message's turn."""
-        return _units(self.placed.tally, self.turns, by_turn=True)
+    def units(self) -> dict[bool, list[int]]:
+        """The first message of each message's unit: of its call, or where True of its turn."""
+        return {
+            by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
+        }
 
 
 def _as_small_as_can_be(item: Item) -> Item:
@@ -263,97 +336,44 @@ def demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> TraceDemand:
     """Return the demand of each request, cached by conversation."""
-    key = ("asked", count, framing, roles_key(roles), section, by)
-    return trace.once(key, lambda: _counted(trace, count, roles, framing, section, by))
 
+    def counted() -> TraceDemand:
+        requests = requests_of(trace, by)
+        tally = trace.tally(count, roles, framing)
+        placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
+        names = [] if callable(roles) else list(roles.values())
+        frame = placed.tally.demand(requests, [*names, placed.section])
+        sections = {
+            str(s): frame[s].to_numpy()
+            for s in frame.columns
+            if frame[s].any() or s == placed.section
+        }
 
-def _counted(
-    trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
-) -> TraceDemand:
-    requests = requests_of(trace, by)
-    tally = trace.tally(count, roles, framing)
-    placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
-    names = [] if callable(roles) else list(roles.values())
-    frame = placed.tally.demand(requests, [*names, placed.section])
-    sections = {
-        str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section
-    }
-
-    # Pinned is the demand of the history section beyond the entered messages that were not removed.
-    sizes = np.where(placed.prunable, placed.tokens, 0)
-    entered, left = (
-        np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
-    )
-    pinned = sections[placed.section] - np.cumsum((entered - left).astype("int64"))[:-1]
-    turns = trace.turn_numbers.tolist()
-    is_result = [message.is_cuttable for message in trace.messages]
-    # Every replay hands the same array out.
-    output = unwritable(billed_outputs(trace.answers(count, framing), requests, by))
-    return TraceDemand(
-        placed=placed,
-        sections=sections,
-        pinned=pinned,
-        output=output,
-        pauses=pauses(trace.messages, requests),
-        new_blocks=new_blocks(trace.messages, requests),
-        turns=turns,
-        is_result=is_result,
-        entering=_by_request(placed.entry, requests),
-        leaving=_by_request(placed.leave, requests),
-    )
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """The limits of every section at each request, under a budget."""
-
-    budget: Budget
-    columns: Columns
-    limits: Ints  # what the pruned history may take
-    others: Ints  # what is sent beside it
-    boundaries: Ints  # the message before which a request can be equal to the last one
-
-    def visits(self, trace_demand: TraceDemand) -> list[Visit]:
-        """Return the visit of each request, for pruning."""
-        edges = np.maximum(self.boundaries, 0).tolist()
-        turns = [request.number for request in trace_demand.placed.requests]
-        rooms = map(
-            room_for_history,
-            self.limits.tolist(),
-            self.others.tolist(),
-            repeat(self.budget.usable),
-            repeat(self.budget.window),
-            turns,
-            np.nan_to_num(trace_demand.pauses).tolist(),
+        # Pinned is the demand of the history section beyond the entered messages that were not removed.
+        sizes = np.where(placed.prunable, placed.tokens, 0)
+        entered, left = (
+            np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
         )
-        return [*map(Visit, rooms, trace_demand.entering, edges, trace_demand.leaving)]
+        pinned = sections[placed.section] - np.cumsum((entered - left).astype("int64"))[:-1]
+        turns = trace.turn_numbers.tolist()
+        is_result = [message.is_cuttable for message in trace.messages]
+        # Every replay hands the same array out.
+        output = unwritable(billed_outputs(trace.answers(count, framing), requests, by))
+        return TraceDemand(
+            placed=placed,
+            sections=sections,
+            pinned=pinned,
+            output=output,
+            pauses=pauses(trace.messages, requests),
+            new_blocks=new_blocks(trace.messages, requests),
+            turns=turns,
+            is_result=is_result,
+            entering=_by_request(placed.entry, requests),
+            leaving=_by_request(placed.leave, requests),
+        )
 
-
-@dataclass(frozen=True)
-class _Pruned:
-    """A pruned conversation, with its demand and its limits."""
-
-    trace_demand: TraceDemand
-    sizes: _Sizes
-    retained: Retention
-
-
-def _sizes(trace_demand: TraceDemand, budget: Budget) -> _Sizes:
-    """Compute the limits of all requests at once."""
-    budget = with_undeclared(replace(budget, deficit="signed"), trace_demand.sections)
-    columns, others, limits = limits_of(
-        budget,
-        trace_demand.sections,
-        trace_demand.section,
-        lambda section: trace_demand.uncut[section],
-    )
-    return _Sizes(
-        budget=budget,
-        columns=columns,
-        limits=limits - trace_demand.pinned,
-        others=others + trace_demand.pinned,
-        boundaries=boundaries(trace_demand.placed, columns),
-    )
+    key = ("asked", count, framing, roles_key(roles), section, by)
+    return trace.once(key, counted)
 
 
 def limits_of(
@@ -401,96 +421,3 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
             of_key = lead(first.setdefault(key, slot))
             leader[max(of_slot, of_key)] = min(of_slot, of_key)
     return [lead(slot) for slot in range(len(turns))]
-
-
-def _measure(
-    trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
-) -> Measure:
-    """Count the texts of summaries; each is an input of the next one."""
-    summaries: dict[int, Message] = {}  # by the first slot that each stands for
-
-    def measure(slots: list[int]) -> int | None:
-        text = policy.write([summaries.get(slot, trace.messages[slot]) for slot in slots])
-        if text is None:
-            return None
-        summaries[slots[0]] = Message({"role": summary_role(start_on), "content": text})
-        return framing.message(summaries[slots[0]], count)
-
-    return measure
-
-
-def _outcome(
-    trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None
-) -> Replay:
-    """Combine the columns of a replay: sizes, cached prefixes and prices."""
-    trace_demand = pruned.trace_demand
-    sizes = pruned.sizes
-    retained = pruned.retained
-    placed = trace_demand.placed
-    section = trace_demand.section
-
-    # The sent tokens: the pruned history, pinned messages, and the other sections.
-    history = np.array(retained.tokens, "int64") + trace_demand.pinned
-    over = np.array(retained.over, "int64")
-    columns = allocate_columns(
-        sizes.budget, {**trace_demand.sections, section: history}, len(history)
-    )
-    granted = {s: c["granted"].copy() for s, c in columns.items()}
-    if policy.floor.conflict == "shrink":
-        # The other sections shrink for the history's floor; only the tokens still missing are over.
-        for row in np.flatnonzero(over).tolist():
-            floor = int(history[row])
-            promised = with_promise(sizes.budget, section, floor)
-            demand = {name: int(column[row]) for name, column in trace_demand.sections.items()}
-            plan = allocate(promised, demand | {section: floor})
-            for grant in plan.grants:
-                granted[grant.section][row] = grant.granted
-            over[row] = max(0, -plan.free)
-    granted[section] = history
-    sent = sum(granted.values(), np.zeros_like(history))
-
-    # The prefix shared with the last request, and its cached part.
-    equal = equal_prefix(
-        placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent
-    )
-    # The priming starts the answer, so it is not part of the prefix of the next request.
-    kept_at_most = np.maximum(sent - placed.tally.priming, 0)
-    head = np.minimum(placed.head(), kept_at_most)
-    equal = np.minimum(equal, kept_at_most)
-    cached, written = cache.split(
-        kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks
-    )
-    # The price of cached tokens differs among models of one provider.
-    if prices is not None and prices.cache_read and prices.input and prices.input.base:
-        cache = replace(cache, read=prices.cache_read.base / prices.input.base)
-    return Replay(
-        trace=trace,
-        budget=sizes.budget,
-        policy=policy,
-        cache=cache,
-        placed=placed,
-        kept=retained,
-        columns=columns,
-        granted=granted,
-        over=over,
-        equal=equal,
-        cached=cached,
-        written=written,
-        output=trace_demand.output,
-        prices=prices,
-        warnings=_floor_notices(sizes, trace_demand),
-    )
-
-
-def _floor_notices(sizes: _Sizes, trace_demand: TraceDemand) -> tuple[str, ...]:
-    """Return a warning for the request with the history furthest below its floor."""
-    left = sizes.limits + trace_demand.pinned
-    section = trace_demand.section
-    rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)
-    notices = (
-        (left, notice)
-        for demand, left in rows
-        for notice in floor_notices(sizes.budget, section, demand, left)
-    )
-    least = min(notices, default=None)
-    return () if least is None else (least[1],)
