@@ -26,7 +26,6 @@ from budgetkit.files import data_files, data_path
 from budgetkit.message import Data, Raw
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
-    Format,
     format_label,
     format_names,
     holds,
@@ -41,7 +40,7 @@ from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings
 from budgetkit.trace.importers.agents import stored_session
-from budgetkit.trace.importers.documents import as_plain, converted, converted_lines
+from budgetkit.trace.importers.documents import as_plain, by_document, converted
 from budgetkit.trace.jsonl import (
     BrokenLine,
     Numbered,
@@ -168,8 +167,15 @@ class Loader:
         start, begins = first
         row = row_of_lines(begins)
         if row is not None:
-            for conversation in _as_one(everything, row, f"{name}, line {start}"):
-                yield start, conversation
+            # Lines that form one document; unreadable ones are left out with a warning.
+            entries = [*everything]
+            broken = [line for line, value in entries if isinstance(value, BrokenLine)]
+            lines = [value for _, value in entries if not isinstance(value, BrokenLine)]
+            with place_name(f"{name}, line {start}"):
+                documents = by_document({"lines": lines}, row)
+            if broken:
+                documents[0] = with_warnings(documents[0], broken_lines(broken))
+            yield from ((start, document) for document in documents)
             return
         everything = unbroken(everything)
         if isinstance(begins, Mapping) and row_of(begins) is None and is_record(begins):
@@ -268,18 +274,6 @@ def _outline(value: Any) -> Any:
     if isinstance(value, list):
         return [_outline(entry) for entry in value]
     return value
-
-
-def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
-    """Read lines that form one document; warn about unreadable lines."""
-    records = [*numbered]
-    broken = [line for line, value in records if isinstance(value, BrokenLine)]
-    lines = [value for _, value in records if not isinstance(value, BrokenLine)]
-    with place_name(where):
-        conversations = converted_lines(lines, row)
-    if broken:
-        conversations[0] = with_warnings(conversations[0], broken_lines(broken))
-    return conversations
 
 
 def _by_plugin(value: Any, where: str) -> list[Raw] | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from operator import is_
 from typing import Any
@@ -25,90 +26,44 @@ from budgetkit.trace.importers import with_warnings
 from budgetkit.trace.tally import last_user
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Intake:
     """Facts about a file that was read.
 
     Attributes
     ----------
-    format : str
-        Kind of the file, such as "ChatGPT export".
-    titles : tuple of str
-        Title of each conversation, in the order of the file.
+    traces : sequence of Trace
+        All conversations of the file, at least one.
     chosen : int
-        Position of the conversation described by the other fields, from 0.
-    roles : tuple of (str, int)
-        Messages by role, in order of appearance.
-    notes : tuple of str
-        One sentence for each part that was omitted, changed, or cannot be counted.
-    model : str or None
-        The conversation's model in the file, or the last known one of several.
+        Position of the conversation to describe, from 0.
     """
 
-    format: str
-    titles: tuple[str, ...]
-    chosen: int
-    roles: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
-    model: str | None
+    traces: Sequence[Trace]
+    chosen: int = 0
 
-    @property
+    @cached_property
     def messages(self) -> str:
         """The number of messages, in total and by role.
 
         Examples
         --------
         >>> trace = Trace("toy", [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}])
-        >>> intake([trace]).messages
+        >>> Intake([trace]).messages
         '2 messages: 1 user, 1 assistant'
         """
-        parts = ", ".join(f"{number:,} {role}" for role, number in self.roles)
-        return f"{many(sum(number for _, number in self.roles), 'message')}: {parts}"
+        roles = Counter(message.role for message in self.traces[self.chosen].messages)
+        parts = ", ".join(f"{number:,} {role}" for role, number in roles.items())
+        return f"{many(roles.total(), 'message')}: {parts}"
 
-    @property
+    @cached_property
     def sentences(self) -> tuple[str, ...]:
         """Return all facts as sentences."""
-        which = self.format
-        if len(self.titles) > 1:
-            which += f", conversation {self.chosen + 1:,} of {len(self.titles):,}"
-        sentences = [f"{which}, {self.messages}", *self.notes]
-        if self.model:
-            sentences.append(f"the file names the model {self.model}")
-        return tuple(sentences)
-
-
-def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
-    """Return the facts about a file that was read.
-
-    Parameters
-    ----------
-    traces : sequence of Trace
-        All conversations of the file, at least one.
-    chosen : int
-        Position of the conversation to describe, from 0.
-
-    Returns
-    -------
-    Intake
-        The facts about the file.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> facts = intake(bk.load_traces("support-chat"))
-    >>> facts.format, facts.roles[0], facts.model
-    ('OpenAI chat', ('system', 1), None)
-    """
-    trace = traces[chosen]
-    roles = Counter(message.role for message in trace.messages)
-    return Intake(
-        format=trace.format,
-        titles=tuple(conversation.title for conversation in traces),
-        chosen=chosen,
-        roles=tuple(roles.items()),
-        notes=trace.warnings,
-        model=trace.model,
-    )
+        trace = self.traces[self.chosen]
+        which = trace.format
+        if len(self.traces) > 1:
+            which += f", conversation {self.chosen + 1:,} of {len(self.traces):,}"
+        named = [f"the file names the model {trace.model}"] if trace.model else []
+        return f"{which}, {self.messages}", *trace.warnings, *named
 
 
 _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}

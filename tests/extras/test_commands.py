@@ -16,7 +16,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
 from budgetkit.models import DEFAULT_MODEL, models
-from budgetkit.trace.opening import intake
+from budgetkit.trace.opening import Intake
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
@@ -453,7 +453,7 @@ def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path:
         json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]})
     )
     done = budgetkit("fit", str(path), "--window", "4096", "--json")
-    facts = intake(bk.load_traces(path))
+    facts = Intake(bk.load_traces(path))
     assert done.stderr.decode().strip() == f"Read: {'; '.join(facts.sentences)}"
     assert "1 message: 1 user; the file names the model gpt-4o" in done.stderr.decode()
     assert json.loads(done.stdout)["free"] > 0

@@ -33,7 +33,7 @@ from budgetkit.requests.reading.formats import format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
 from budgetkit.state.plain_data import unique_keys
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
-from budgetkit.trace.opening import intake
+from budgetkit.trace.opening import Intake
 
 # Types of tools: a function, or a tool run by the provider.
 _KINDS = re.compile(
@@ -345,6 +345,6 @@ def read_line(trace: Trace) -> str:
     >>> read_line(Trace("toy", [{"role": "user", "content": "Hello"}]))
     'Read: OpenAI chat, 1 message: 1 user'
     """
-    facts = intake([trace])
-    sentences = [sentence for sentence in facts.sentences if sentence not in facts.notes]
+    facts = Intake([trace]).sentences
+    sentences = [sentence for sentence in facts if sentence not in trace.warnings]
     return terminal_line(f"Read: {'; '.join(sentences)}")

@@ -27,7 +27,7 @@ from budgetkit.message import Data
 from budgetkit.models import resolve
 from budgetkit.requests.reading.formats import format_table
 from budgetkit.trace import shipped_traces
-from budgetkit.trace.opening import intake
+from budgetkit.trace.opening import Intake
 from budgetkit.trace.tables import UnknownColumnsError
 
 MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
@@ -50,17 +50,18 @@ def file_entry(stage: AnyStage) -> Data:
     if trace is None or trace in shipped_traces():
         return {**WELCOME}
     traces = library.conversations(trace)
-    facts = library.once(("intake", trace, conversation), lambda: intake(traces, conversation))
+    facts = library.once(("intake", trace, conversation), lambda: Intake(traces, conversation))
+    chosen = traces[conversation]
     listed = []
     place = ""
-    if len(facts.titles) > 1:
-        place = f"conversation {conversation + 1:,} of {len(facts.titles):,}"
-        if len(facts.titles) <= MOST_LISTED:
-            for number, title in enumerate(facts.titles):
-                listed.append({"value": number, "label": f"{number + 1:,}: {title}"})
+    if len(traces) > 1:
+        place = f"conversation {conversation + 1:,} of {len(traces):,}"
+        if len(traces) <= MOST_LISTED:
+            for number, other in enumerate(traces):
+                listed.append({"value": number, "label": f"{number + 1:,}: {other.title}"})
 
     # The model that the file names, beside the budget's.
-    named = facts.model
+    named = chosen.model
     model: Data | None = None
     if named is not None:
         model = {"text": f"the file names the model {named}"}
@@ -77,12 +78,12 @@ def file_entry(stage: AnyStage) -> Data:
         "facts": {
             "file": trace,
             "sentences": [*facts.sentences],
-            "format": facts.format,
+            "format": chosen.format,
             "messages": facts.messages,
             "many": place,
             "conversations": listed,
             "conversation": conversation,
-            "notes": [sentence(note) for note in facts.notes],
+            "notes": [sentence(note) for note in chosen.warnings],
             "model": model,
         },
     }

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import usage_of, without_empty
+from budgetkit.requests.reading.formats import Format, usage_of, without_empty
 from budgetkit.requests.reading.parts import as_text
 
+#: A row for records that are items of OpenAI Responses.
+ITEMS = Format(name="", label="", items=True)
 COPIED = "Not counted: requests of the session that this one continues"
 
 

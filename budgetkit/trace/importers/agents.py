@@ -14,7 +14,6 @@ from budgetkit.budget import brief
 from budgetkit.files import database_rows
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
-    Format,
     format_table,
     seconds,
     unpacked,
@@ -26,6 +25,7 @@ from budgetkit.requests.reading.records import LocatedMessage, Records, paired, 
 from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import (
     COPIED,
+    ITEMS,
     answer,
     billed,
     notes_of,
@@ -36,7 +36,6 @@ from budgetkit.trace.importers import (
 )
 from budgetkit.trace.jsonl import Numbered
 
-_ITEMS = Format(name="", label="", items=True)
 _PARENT = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
 # In seconds; copied records follow one another faster, and no request is answered as fast.
 _PAUSE = 1.0
@@ -103,7 +102,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             if "role" in item or item.get("type") not in ("ghost_snapshot", None)
         ]
         messages_before = len(read.messages)
-        read = read_records(items, _ITEMS, about.get("model"), read)
+        read = read_records(items, ITEMS, about.get("model"), read)
         if kind == "compacted":
             compactions[-1]["messages"] = len(read.messages) - messages_before
         added = read.messages[messages_before:]

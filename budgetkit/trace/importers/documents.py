@@ -72,7 +72,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     if isinstance(value, list) and value:
         row = row_of_lines(placed(value[0])[1])
         if row is not None:
-            return converted_lines([placed(record)[1] for record in value], row)
+            return by_document({"lines": [placed(record)[1] for record in value]}, row)
     value = _as_document(value)
     if not isinstance(value, Mapping) or (
         "messages" in value and str(value.get("format")) in format_names()
@@ -86,7 +86,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     if row.refuse:
         raise ValueError(row.refuse)
     if row.name in _DOCUMENTS:
-        return _by_document(value, row)
+        return by_document(value, row)
     if not row.each:
         return _by_row(value, row, depth, pairing)
 
@@ -105,13 +105,8 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     return conversations or [{"messages": [], "format": row.name}]
 
 
-def converted_lines(lines: list[Any], row: Format) -> list[Data]:
-    """Read a file whose lines are the records of one document."""
-    return _by_document({"lines": lines}, row)
-
-
-def _by_document(value: Raw, row: Format) -> list[Data]:
-    """Read a document after converting it to the format of its row."""
+def by_document(value: Raw, row: Format) -> list[Data]:
+    """Read a document, or lines that form one, after converting it to its row's format."""
     conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:

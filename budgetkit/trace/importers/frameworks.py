@@ -17,7 +17,7 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import as_text, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import answer, notes_of, one_text, tool_call, tool_result
+from budgetkit.trace.importers import ITEMS, answer, notes_of, one_text, tool_call, tool_result
 
 _CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
 _RESULTS = ("tool-return", "builtin-tool-return", "native-tool-return")
@@ -212,7 +212,6 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     return [*system, *question], answer or []
 
 
-_ITEMS = Format(name="", label="", items=True)
 _DEEPEST = 12
 
 
@@ -221,7 +220,7 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
-    read = read_records(_records(answer), row if row.of else _ITEMS).messages
+    read = read_records(_records(answer), row if row.of else ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
         read = read[len(sent) :]  # some logs keep the whole conversation as the answer
     return read, counted
