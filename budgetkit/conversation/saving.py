@@ -71,39 +71,6 @@ class SavedLine:
 
 
 @dataclass(frozen=True)
-class SavedSummary:
-    """A summary in its slot, with the last turn that it covers."""
-
-    slot: Whole
-    last_turn: Whole
-
-
-@dataclass(frozen=True)
-class SavedDemand:
-    """The tokens that a message adds to its section after this turn."""
-
-    slot: Whole
-    section: Text
-    tokens: Whole
-
-
-@dataclass(frozen=True)
-class SavedCall:
-    """A message with unanswered calls, by their ids."""
-
-    slot: Whole
-    calls: list[Text]
-
-
-@dataclass(frozen=True)
-class SavedAnswers:
-    """Results that wait for the other results of a message's calls."""
-
-    slot: Whole
-    results: list[Whole]
-
-
-@dataclass(frozen=True)
 class SavedPassage:
     """A passage retrieved for this turn."""
 
@@ -121,14 +88,14 @@ class SavedState:
     gone: list[Whole]
     closed: list[Whole]
     results: list[Whole]  # the tool results that are still whole
-    summaries: list[SavedSummary]
+    summaries: list[tuple[Whole, Whole]]  # the slot of each, and the last turn that it covers
     lines: list[SavedLine]
     standing: list[SavedLine]  # the summaries, as they are sent
-    this_turn: list[SavedDemand]
+    this_turn: list[tuple[Whole, Text, Whole]]  # slots, later sections and tokens
     waiting: list[Whole]
     callers: dict[str, Whole]
-    unanswered: list[SavedCall]
-    answers: list[SavedAnswers]
+    unanswered: list[tuple[Whole, list[Text]]]  # slots, and the ids of their calls
+    answers: list[tuple[Whole, list[Whole]]]  # results that wait for others of a slot's calls
     passages: list[SavedPassage]
     system: list[Data]
     past: dict[str, Whole]
@@ -139,11 +106,11 @@ class SavedState:
     stamps: Whole
     surplus: Whole
     is_text: StrictBool
-    carrier: Text
+    priming_section: Text
 
 
 _OF_SLOTS = ("tokens", "turn", "is_result", "importance", "role")
-_PLAIN = ("turn", "entered", "stamps", "surplus", "is_text")
+_PLAIN = ("turn", "entered", "stamps", "surplus", "is_text", "priming_section")
 
 
 @dataclass(frozen=True)
@@ -253,7 +220,7 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
         ),
         (
             "its summaries stand for",
-            [summary.slot for summary in state.summaries],
+            [slot for slot, _ in state.summaries],
             tally.summaries.keys() - {*inside},
         ),
         ("its history holds", inside, entries),
@@ -317,22 +284,19 @@ def packed(tally: RunningTally) -> SavedState:
         gone=[new[slot] for slot in order if history.gone[slot] != NEVER],
         closed=[new[slot] for slot in order if slot in history.closed],
         results=[new[slot] for slot in order if slot in history.whole_results],
-        summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
+        summaries=[(new[place], turn) for place, turn in history.summaries.items()],
         lines=[_saved_line(new[slot], line) for slot, line in tally.entries.items()],
         standing=[_saved_line(new[slot], line) for slot, line in tally.summaries.items()],
         this_turn=[
-            SavedDemand(new[slot], section, tokens)
-            for slot, (section, tokens) in tally.this_turn.items()
+            (new[slot], section, tokens) for slot, (section, tokens) in tally.this_turn.items()
         ],
         waiting=[new[slot] for slot in tally.not_entered],
         callers={id: new[slot] for id, slot in tally.calling_slots.items() if slot in new},
         unanswered=[
-            SavedCall(new[slot], sorted(ids))
-            for slot, ids in tally.open_calls.items()
-            if slot in new
+            (new[slot], sorted(ids)) for slot, ids in tally.open_calls.items() if slot in new
         ],
         answers=[
-            SavedAnswers(new[slot], [new[result] for result in results])
+            (new[slot], [new[result] for result in results])
             for slot, results in tally.early_results.items()
         ],
         passages=passages,
@@ -340,7 +304,6 @@ def packed(tally: RunningTally) -> SavedState:
         past=dict(tally.past),
         present=dict(tally.present),
         start=bisect_left(order, tally.start),
-        carrier=tally.priming_section,
         **{name: getattr(tally, name) for name in _PLAIN},
     )
 
@@ -355,7 +318,7 @@ def unpack(tally: RunningTally, state: SavedState) -> None:
         size=[row.size for row in rows],
         state=[row.state for row in rows],
         gone=state.gone,
-        summaries={summary.slot: summary.last_turn for summary in state.summaries},
+        summaries=dict(state.summaries),
         closed=state.closed,
         whole_results=state.results,
     )
@@ -363,11 +326,11 @@ def unpack(tally: RunningTally, state: SavedState) -> None:
     for line in tally.entries.values():
         tally.note_form(line.message)
     tally.unsent = {slot for slot, line in tally.entries.items() if not line.sent}
-    tally.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
+    tally.this_turn = {slot: (section, tokens) for slot, section, tokens in state.this_turn}
     tally.not_entered = list(state.waiting)
     tally.calling_slots = dict(state.callers)
-    tally.open_calls = {call.slot: set(call.calls) for call in state.unanswered}
-    tally.early_results = {answers.slot: list(answers.results) for answers in state.answers}
+    tally.open_calls = {slot: set(ids) for slot, ids in state.unanswered}
+    tally.early_results = {slot: list(results) for slot, results in state.answers}
     tally.passages = [
         Item(row.section, row.tokens, score=row.score, payload=Message(row.passage))
         for row in state.passages
@@ -378,7 +341,6 @@ def unpack(tally: RunningTally, state: SavedState) -> None:
     tally.system = tuple(map(Message, state.system))
     for name in _PLAIN:
         setattr(tally, name, getattr(state, name))
-    tally.priming_section = state.carrier
     tally.summaries = {line.slot: _line(line) for line in state.standing}
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import Any, NamedTuple, get_args
 
 from budgetkit.budget.allocation import check_choice
@@ -215,23 +216,12 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
                 for start, size in zip(here, many(plain_texts), strict=True)
             ]
 
-        # units of which the framing counts every message: a call with its results, or all where texts merge
-        ranges = [
-            range(start, ends.get(start, start + 1)) for start in here if texts[start] is None
-        ]
+        # Of units with a call and its results, or where texts merge, the framing counts every message.
+        ranges = [range(start, ends.get(start, start + 1)) for start in here]
         sizes = iter(
             framing.messages([raws[place] for places in ranges for place in places], count)
         )
-        of_ranges = iter([sum([next(sizes) for _ in places]) for places in ranges])
-
-        of_plain = iter(many([text for text in plain_texts if text is not None]))
-        tokens = []
-        for start, text in zip(here, plain_texts, strict=True):
-            if text is None:
-                tokens.append(next(of_ranges))
-            else:
-                tokens.append(next(of_plain) + beyond[roles[start]])
-        return tokens
+        return [sum(islice(sizes, len(places))) for places in ranges]
 
     return tokens_of
 
