@@ -409,19 +409,19 @@ class Conversation:
         >>> again.policy, again.request().tokens == talk.request().tokens
         (SlidingWindow(), True)
         """
-        file = restored(text)
+        budget, file = restored(text)
         overrides = {"policy": policy, "counter": counter, **more}
         overrides = {name: value for name, value in overrides.items() if value is not None}
-        keywords = {"budget": file.budget} | file.settings.keywords(overrides) | overrides
+        keywords = {"budget": budget} | file.settings.keywords(overrides) | overrides
         keywords["policy"] = general_policy_of(keywords["policy"])
         with refusing():
             conversation = cls(**keywords)
-        if conversation.budget != file.budget:
-            warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
+        if conversation.budget != budget:
+            warn_of_changes([("budget", brief(budget), brief(conversation.budget))])
         file.settings.compare(conversation._settings, overrides.keys())
 
         tally = conversation._engine.tally
-        conversation._inbox = file.fill(tally)
+        conversation._inbox = file.fill(tally, budget)
         messages = [line.message for line in tally.entries.values()] + conversation._inbox
         paired(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated
@@ -125,6 +125,23 @@ class SavedFile:
     sent: list[Whole]
     requests: Whole
 
+    def fill(self, tally: RunningTally, budget: Budget) -> list[Message]:
+        """Restore the messages of a tally; return those that it has not taken yet."""
+        if tally.rules.section != self.section:
+            raise ValueError(
+                f"The saved conversation prunes {brief(self.section)}, not {brief(tally.rules.section)}. "
+                "Pass its roles and section."
+            )
+        with refusing():
+            tally.tools = self.tools
+            unpack(tally, self.conversation)
+            _refuse_strangers(tally, self.conversation)
+            with_undeclared(replace(budget, deficit="signed"), _sections(tally))
+            tally.count_schemas()
+            tally.last_stamps = self.sent
+            tally.requests = self.requests
+            return [Message(raw) for raw in self.inbox]
+
 
 adapter = cache(TypeAdapter)  # what reads and writes a class; made once
 
@@ -136,31 +153,21 @@ def saved(
     inbox: Sequence[Message],
 ) -> Data:
     """Return a conversation as plain data."""
-    conversation = adapter(SavedState).dump_python(packed(tally))
     return {
         "budgetkit": VERSION,
         "budget": state.to_dict(budget)["budget"],
         "settings": vars(settings),
         "section": tally.rules.section,
         "tools": list(tally.tools),
-        "conversation": conversation,
+        "conversation": adapter(SavedState).dump_python(packed(tally)),
         "inbox": [message.raw for message in inbox],
         "sent": tally.last_stamps,
         "requests": tally.requests,
     }
 
 
-@dataclass(frozen=True)
-class SavedConversation:
-    """A saved conversation: budget, settings and a function that restores messages."""
-
-    budget: Budget
-    settings: SavedSettings
-    fill: Callable[[RunningTally], list[Message]]
-
-
-def restored(text: str) -> SavedConversation:
-    """Read a saved conversation."""
+def restored(text: str) -> tuple[Budget, SavedFile]:
+    """Read a saved conversation: its budget, and all else."""
     with refusing():
         data = json.loads(text)
         if not isinstance(data, dict):
@@ -171,25 +178,7 @@ def restored(text: str) -> SavedConversation:
         budget = state.from_dict({"budgetkit": version, "budget": data.pop("budget")})
         if not isinstance(budget, Budget):
             raise ValueError("a plan in place of its budget")
-        file = plain_data.validate_data(adapter(SavedFile), data)
-
-    def fill(tally: RunningTally) -> list[Message]:
-        if tally.rules.section != file.section:
-            raise ValueError(
-                f"The saved conversation prunes {brief(file.section)}, not {brief(tally.rules.section)}. "
-                "Pass its roles and section."
-            )
-        with refusing():
-            tally.tools = file.tools
-            unpack(tally, file.conversation)
-            _refuse_strangers(tally, file.conversation)
-            with_undeclared(replace(budget, deficit="signed"), _sections(tally))
-            tally.count_schemas()
-            tally.last_stamps = file.sent
-            tally.requests = file.requests
-            return [Message(raw) for raw in file.inbox]
-
-    return SavedConversation(budget=budget, settings=file.settings, fill=fill)
+        return budget, plain_data.validate_data(adapter(SavedFile), data)
 
 
 def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:

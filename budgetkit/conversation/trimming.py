@@ -111,22 +111,17 @@ def newest(
     if not fits and units.leave:
         oldest = units.leave[-1]
     if start_on != "any" and fits:
-        oldest = _beginning_with(start_on, oldest, units)
+        # The first unit of that role there, or the question.
+        begins = {place for place, role in enumerate(units.roles) if role == start_on}
+        question = max(begins.intersection(units.stay), default=oldest)
+        if question > oldest:
+            later = (unit for unit in begins.intersection(units.leave) if unit >= oldest)
+            oldest = min(later, default=question)
     staying = [{**raws[place]} for place in units.stay if place < oldest]
     suffix = [
         {**raw} for place, raw in enumerate(raws[oldest:], oldest) if place not in units.stray
     ]
     return Newest(messages=staying + suffix, fits=fits)
-
-
-def _beginning_with(role: str, oldest: int, units: _Units) -> int:
-    """Return the first unit of a role at or after `oldest`, or the question."""
-    question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
-    if question <= oldest:
-        return oldest
-    return next(
-        (unit for unit in units.leave if unit >= oldest and units.roles[unit] == role), question
-    )
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
@@ -202,25 +197,20 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
     beyond = {
         role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()
     }
-    raws = units.raws
-    roles = units.roles
-    ends = units.ends
-    texts = units.texts if beyond else [None] * len(raws)
-    many = counter.many
+    texts = units.texts if beyond else [None] * len(units.raws)
 
     def tokens_of(here: Sequence[int]) -> list[int]:
         plain_texts = [texts[start] for start in here]
         if None not in plain_texts:
             return [
-                size + beyond[roles[start]]
-                for start, size in zip(here, many(plain_texts), strict=True)
+                size + beyond[units.roles[start]]
+                for start, size in zip(here, counter.many(plain_texts), strict=True)
             ]
 
         # Of units with a call and its results, or where texts merge, the framing counts every message.
-        ranges = [range(start, ends.get(start, start + 1)) for start in here]
-        sizes = iter(
-            framing.messages([raws[place] for places in ranges for place in places], count)
-        )
+        ranges = [range(start, units.ends.get(start, start + 1)) for start in here]
+        messages = [units.raws[place] for places in ranges for place in places]
+        sizes = iter(framing.messages(messages, count))
         return [sum(islice(sizes, len(places))) for places in ranges]
 
     return tokens_of
