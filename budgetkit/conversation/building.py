@@ -14,7 +14,7 @@ from itertools import groupby
 from numbers import Real
 from typing import Any, get_args
 
-from budgetkit.budget import Allocation, Budget, brief, check_choice, unknown_section
+from budgetkit.budget import Allocation, Budget, brief, check_choice, many, unknown_section
 from budgetkit.budget.errors import wrong_type
 from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.conversation import Conversation
@@ -164,7 +164,11 @@ def build(
     if policy is not None:
         policy = general_policy_of(policy)
     roles = dict(budget.roles or DEFAULT_ROLES)
-    question_section = _question_section(budget, roles)
+    # The section of the question, by role table or by name.
+    question_section = roles.get("current", "current")
+    if question_section not in budget.sections:
+        usual = (name for name in QUESTION_NAMES if name in budget.sections)
+        question_section = next(usual, question_section)
     history = roles.get("user")
     cut = cutter(count, markers=markers)
 
@@ -173,7 +177,11 @@ def build(
     question: list[Item] = []
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
-        default_role = "user" if is_question else _speaker(section, roles, question_section)
+        default_role = "context"
+        if not is_question and section in map(roles.get, _INSTRUCT):
+            default_role = "system"
+        elif is_question or section == question_section:
+            default_role = "user"
         section_items = _items(section, _as_list(value), default_role, count, framing)
         if is_question and question:
             raise ValueError(
@@ -249,23 +257,18 @@ def build(
         raws, form or form_of_all(forms_of(raws)), framing, read_tools(tools(plan))
     )
     request = sent.written
+    notices = []
+    if not_sent:
+        size = sum(item.tokens for item in not_sent)
+        notices.append(
+            f"{many(len(not_sent), 'message')} of {size:,} tokens before the first of the user's left out, since a "
+            'request begins with the user\'s; start_on="any" sends them'
+        )
     return Built(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(*_left_out(not_sent), *sent.warnings),
-    )
-
-
-def _left_out(items: list[Item]) -> tuple[str, ...]:
-    """Return the notice about messages dropped before the first user message."""
-    if not items:
-        return ()
-    tokens = sum(item.tokens for item in items)
-    messages = f"{len(items):,} message{'s' if len(items) > 1 else ''}"
-    return (
-        f"{messages} of {tokens:,} tokens before the first of the user's left out, since a request begins with the "
-        'user\'s; start_on="any" sends them',
+        warnings=(*notices, *sent.warnings),
     )
 
 
@@ -287,14 +290,6 @@ def _before_user(plan: Plan) -> set[int]:
     return set()
 
 
-def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
-    """Return the section for the question, by role table or by name."""
-    named = roles.get("current", "current")
-    if named in budget.sections:
-        return named
-    return next((name for name in QUESTION_NAMES if name in budget.sections), named)
-
-
 def _section_of(
     keyword: str, budget: Budget, roles: Mapping[str, str], question: str
 ) -> tuple[str, bool]:
@@ -311,15 +306,6 @@ def _section_of(
     unknown = unknown_section([keyword], budget.sections)
     history = f" The history is {brief(roles['user'])}." if "user" in roles else ""
     raise LookupError(f"{unknown.args[0]}{history} Pass the question as question=.")
-
-
-def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
-    """Return the role of a plain text in a section."""
-    if section in map(roles.get, _INSTRUCT):
-        return "system"
-    if section == question:
-        return "user"
-    return "context"
 
 
 async def build_async(

@@ -39,8 +39,7 @@ from budgetkit.conversation.reading import check_sendable, read_values
 from budgetkit.conversation.running_tally import (
     RunningTally,
     TallyRules,
-    capped,
-    placeholder,
+    shortened,
     unchanged_on_error,
 )
 from budgetkit.conversation.saved_settings import (
@@ -176,9 +175,9 @@ class Conversation:
         empty = Message({"role": "tool", "content": ""})
         for stage in self.policy.stages:  # an error now, not after a hundred turns
             if isinstance(stage, DropToolResults):
-                placeholder(empty, stage.placeholder, rules)
+                shortened(empty, stage.placeholder, rules, "placeholder")
             if isinstance(stage, CapResults):
-                capped(empty, stage.most, rules)
+                shortened(empty, stage.most, rules)
         schemas = [dict(json_value(schema)) for schema in read_tools(tools).entries]
         tally = RunningTally(rules, schemas)
         self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)

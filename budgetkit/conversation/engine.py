@@ -27,11 +27,10 @@ from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.running_tally import (
     RunningTally,
     TallyEntry,
-    capped,
     fewer_passages,
-    placeholder,
     sent_at_least,
     shorten_results,
+    shortened,
     unchanged_on_error,
 )
 from budgetkit.conversation.saving import packed, unpack
@@ -195,7 +194,7 @@ class Engine:
             entry = tally.entries.get(slot)
             if entry is None or sizes[slot] >= entry.tokens or tally.history.state[slot] != WHOLE:
                 continue
-            message = capped(entry.message, sizes[slot], tally.rules)
+            message = shortened(entry.message, sizes[slot], tally.rules)
             tally.restamp(slot, message, sizes[slot])
             left.append(Removal(entry.message.raw, "shortened"))
 
@@ -312,7 +311,7 @@ class Engine:
                 del tally.entries[slot]
                 self.departed[slot] = Removal(before.raw, "dropped")
             elif history.state[slot] == SHRUNK:
-                message = placeholder(before, history.size[slot], tally.rules)
+                message = shortened(before, history.size[slot], tally.rules, "placeholder")
                 tally.restamp(slot, message, history.size[slot])
                 self.departed[slot] = Removal(before.raw, "shrunk")
 

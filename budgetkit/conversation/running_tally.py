@@ -410,22 +410,8 @@ PLACEHOLDER = "[tool result left out]"
 _INSIDE = Allocation("result", granularity="token", keep="first")
 
 
-def placeholder(result: Message, limit: int, rules: TallyRules) -> Message:
-    """Return a placeholder for a tool result, of at most `limit` tokens."""
-    return result.with_text(
-        truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "placeholder"))
-    )
-
-
-def capped(result: Message, limit: int, rules: TallyRules) -> Message:
-    """Return a tool result shortened to a number of tokens."""
-    return result.with_text(
-        truncate(result.text, limit, _cost(result, limit, rules, "tool result"))
-    )
-
-
-def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
-    """Return a function that counts the result with another text.
+def shortened(result: Message, limit: int, rules: TallyRules, what: str = "tool result") -> Message:
+    """Return a tool result of at most `limit` tokens, or a placeholder for it.
 
     A limit below the size of an empty result raises an error.
     """
@@ -437,7 +423,8 @@ def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
         raise ValueError(
             out_of_range(what, limit, f"at least the {cost(''):,} tokens of an empty result")
         )
-    return cost
+    text = PLACEHOLDER if what == "placeholder" else result.text
+    return result.with_text(truncate(text, limit, cost))
 
 
 def shorten_results(
