@@ -206,8 +206,7 @@ def filled_windows(
     seen = len(np.unique(groups.sources))
     if seen < FEWEST_TO_SPREAD:
         return replace(of_any_kind, seen=seen)
-    numbers = [groups.labels.index(label) for label in cells.labels]
-    corpora = tuple(KindWindows.of(groups, numbers, seed))
+    corpora = tuple(KindWindows(groups, groups.labels.index(label), seed) for label in cells.labels)
     return replace(of_any_kind, corpora=corpora, seen=seen, _known={})
 
 

@@ -250,8 +250,8 @@ _ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...
 _CLASSES = {"code": "code", "CJK text": "cjk prose"}  # claims about one class
 
 
-def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
     for name, document, value, unit, statistic in _ON_TEXTS:
         errors = every[every["class"] == _CLASSES[name]] if name in _CLASSES else every
         if errors.empty:
@@ -264,8 +264,7 @@ def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[dict[str
             repeated = np.array([float(statistic(sample)) for sample in samples])
             low, high = interval_of(repeated, measured, len(sources))
         numbers = (float(value), measured, low, high)
-        row = (name, document, *numbers, unit, _name(errors))
-        rows.append(dict(zip(_COLUMNS, row, strict=True)))
+        rows.append((name, document, *numbers, unit, _name(errors)))
     return rows
 
 
@@ -282,7 +281,7 @@ def _name(errors: pd.DataFrame) -> str:
     return f"{len(errors):,} documents of {errors['source'].nunique()} sources"
 
 
-def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str, object]]:
+def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[tuple[object, ...]]:
     """Measure the waste and the overflow of windows of one language."""
     if errors.empty:
         return []
@@ -306,18 +305,13 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
     names = ("wasted in 128,000", "above 128,000", "windows of 128,000 that overflow")
     units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
     rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
-    return [
-        dict(zip(_COLUMNS, (name, "001", *row, _name(errors)), strict=True)) for name, *row in rows
-    ]
+    return [(name, "001", *row, _name(errors)) for name, *row in rows]
 
 
-def _memory(name: str, value: float) -> dict[str, object]:
+def _memory(name: str, value: float) -> tuple[object, ...]:
     """Compute document 001's memory budget by its own formula."""
     budget = presets.memory_engine(model(name, ends=""))
     limit = allocate(budget, {"messages": 3})["memory"].limit
-    row = {"claim": f"memory budget of {name}", "document": "001", "said": value}
-    return row | {
-        "measured": float(limit),
-        "unit": "tokens",
-        "corpus": "document 001's own formula",
-    }
+    claim = f"memory budget of {name}"
+    nan = float("nan")
+    return claim, "001", value, float(limit), nan, nan, "tokens", "document 001's own formula"

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.plan import Flags, Floats, Ints
+from budgetkit.plan import Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 
 REPEATS = 120  # resampled corpora
@@ -189,14 +190,73 @@ class Sources:
             names=[str(name) for name in named[first]],
         )
 
-    @property
+    @cached_property
     def middle(self) -> Floats:
         """Return the logarithm of exact over cheap tokens, group by group."""
-        sums = [
-            (exact.sum(), estimate.sum())
-            for exact, estimate in zip(self.exact, self.estimate, strict=True)
-        ]
-        return np.array([np.log(max(exact, 1) / estimate) for exact, estimate in sums])
+        groups = zip(self.exact, self.estimate, strict=True)
+        return np.array(
+            [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]
+        )
+
+    @cached_property
+    def variances(self) -> tuple[Floats, Floats]:
+        """The variances of sources within a kind and of kinds within a class, by the method of moments."""
+        classes = int(self.classes.max()) + 1
+        many = np.bincount(self.kinds)
+        means = np.bincount(self.kinds, self.middle) / many
+        class_of = np.zeros(len(many), "int64")
+        class_of[self.kinds] = self.classes
+
+        # Between sources of one kind.
+        squares = np.bincount(
+            self.classes, (self.middle - means[self.kinds]) ** 2, minlength=classes
+        )
+        freedom = np.bincount(class_of, many - 1, minlength=classes)
+        pooled = squares.sum() / max(1, freedom.sum())
+        within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
+
+        # Between kinds of one class, beyond what their sources explain.
+        apart = np.zeros(classes)
+        degrees = np.zeros(classes)
+        for number in range(classes):
+            of_class = class_of == number
+            if of_class.sum() > 1:
+                explained = within[number] * float(np.mean(1 / many[of_class]))
+                apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
+                degrees[number] = of_class.sum() - 1
+        shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
+        between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
+        return np.maximum(within, _LEAST_VARIANCE), between
+
+    def predicted(self, kind: int, without: int | None = None) -> tuple[float, float]:
+        """Predict the next source of a kind, with its variance, from all sources but one."""
+        number = int(self.classes[self.kinds == kind][0])
+        others = self.sources != without
+        seen = (self.classes == number) & others
+        within, between = (float(variances[number]) for variances in self.variances)
+        if not seen.any():
+            mean = float(self.middle[others].mean()) if others.any() else 0.0
+            return mean, within + 2 * between + float(self.middle.var())
+
+        # The mean of the class: of its kinds, each as sure as its sources make it.
+        many = np.bincount(self.kinds[seen], minlength=kind + 1)
+        sums = np.bincount(self.kinds[seen], self.middle[seen], minlength=kind + 1)
+        here = many > 0
+        sureness = 1 / (between + within / many[here])
+        of_class = float((sureness * sums[here] / many[here]).sum() / sureness.sum())
+
+        sources = int(many[kind])
+        weight = sources * between / (sources * between + within)
+        mean = sums[kind] / sources if sources else 0.0
+        variance = within + (1 - weight) * between + (1 - weight) ** 2 / float(sureness.sum())
+        return float(weight * mean + (1 - weight) * of_class), float(variance)
+
+    @cached_property
+    def predictions(self) -> Floats:
+        """The prediction of each group without its source, and the root of its variance."""
+        groups = zip(self.kinds.tolist(), self.sources.tolist(), strict=True)
+        mean, variance = np.array([self.predicted(kind, source) for kind, source in groups]).T
+        return np.stack((mean, np.sqrt(variance)))
 
     def windows(self, size: float) -> Floats:
         """Fill windows from each group; return the logarithms of their ratios, group by group."""
@@ -222,71 +282,6 @@ def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Gene
     return np.asarray(np.log(np.maximum(mean + (ratio - mean) * narrower, 1e-9)))
 
 
-@dataclass(frozen=True)
-class Variances:
-    """Variances of sources within a kind and of kinds within a class."""
-
-    sources: Floats
-    kinds: Floats
-
-    @classmethod
-    def of(cls, groups: Sources, middle: Floats) -> Variances:
-        """Estimate the variances from groups of windows, by the method of moments."""
-        classes = int(groups.classes.max()) + 1
-        many = np.bincount(groups.kinds)
-        means = np.bincount(groups.kinds, middle) / many
-        class_of = np.zeros(len(many), "int64")
-        class_of[groups.kinds] = groups.classes
-
-        # Between sources of one kind.
-        squares = np.bincount(
-            groups.classes, (middle - means[groups.kinds]) ** 2, minlength=classes
-        )
-        freedom = np.bincount(class_of, many - 1, minlength=classes)
-        pooled = squares.sum() / max(1, freedom.sum())
-        within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
-
-        # Between kinds of one class, beyond what their sources explain.
-        apart = np.zeros(classes)
-        degrees = np.zeros(classes)
-        for number in range(classes):
-            of_class = class_of == number
-            if of_class.sum() > 1:
-                explained = within[number] * float(np.mean(1 / many[of_class]))
-                apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
-                degrees[number] = of_class.sum() - 1
-        shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
-        between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
-        return cls(sources=np.maximum(within, _LEAST_VARIANCE), kinds=between)
-
-
-def predicted(
-    groups: Sources, middle: Floats, variances: Variances, kind: int, without: Flags
-) -> tuple[float, float]:
-    """Predict the next source of a kind, with its variance."""
-    number = int(groups.classes[groups.kinds == kind][0])
-    seen = (groups.classes == number) & ~without
-    within = float(variances.sources[number])
-    between = float(variances.kinds[number])
-    if not seen.any():
-        others = middle[~without]
-        mean = float(others.mean()) if len(others) else 0.0
-        return mean, within + 2 * between + float(middle.var())
-
-    # The mean of the class: of its kinds, each as sure as its sources make it.
-    many = np.bincount(groups.kinds[seen], minlength=kind + 1)
-    sums = np.bincount(groups.kinds[seen], middle[seen], minlength=kind + 1)
-    here = many > 0
-    sureness = 1 / (between + within / many[here])
-    of_class = float((sureness * sums[here] / many[here]).sum() / sureness.sum())
-
-    sources = int(many[kind])
-    weight = sources * between / (sources * between + within)
-    mean = sums[kind] / sources if sources else 0.0
-    variance = within + (1 - weight) * between + (1 - weight) ** 2 / float(sureness.sum())
-    return float(weight * mean + (1 - weight) * of_class), float(variance)
-
-
 @dataclass(frozen=True, eq=False)
 class KindWindows:
     """Windows of the next source of one kind."""
@@ -294,34 +289,6 @@ class KindWindows:
     groups: Sources
     kind: int
     seed: int
-    middle: Floats
-    variances: Variances
-    expected: Floats
-    spread: Floats
-
-    @classmethod
-    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[KindWindows]:
-        """Return the windows of some kinds."""
-        middle = groups.middle
-        variances = Variances.of(groups, middle)
-        expected = np.zeros(len(middle))
-        spread = np.ones(len(middle))
-        for place, (kind, source) in enumerate(zip(groups.kinds, groups.sources, strict=True)):
-            without = groups.sources == source
-            expected[place], variance = predicted(groups, middle, variances, int(kind), without)
-            spread[place] = np.sqrt(variance)
-        return [
-            cls(
-                groups=groups,
-                kind=kind,
-                seed=seed,
-                middle=middle,
-                variances=variances,
-                expected=expected,
-                spread=spread,
-            )
-            for kind in kinds
-        ]
 
     @property
     def label(self) -> tuple[str, ...]:
@@ -348,7 +315,8 @@ class KindWindows:
     def ratios(self, size: float) -> Floats:
         """Return exact tokens per estimated token, by resample of the sources."""
         random = np.random.default_rng(self.seed)
-        scores = (self.groups.windows(size) - self.expected[:, None]) / self.spread[:, None]
+        expected, spread = self.groups.predictions
+        scores = (self.groups.windows(size) - expected[:, None]) / spread[:, None]
         source = pd.factorize(self.groups.sources)[0]
         order = np.argsort(source, kind="stable")
         many = np.bincount(source)
@@ -360,6 +328,5 @@ class KindWindows:
         group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype("int64")]
         drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
 
-        nothing = np.zeros(len(self.middle), "bool")
-        mean, variance = predicted(self.groups, self.middle, self.variances, self.kind, nothing)
+        mean, variance = self.groups.predicted(self.kind)
         return np.asarray(np.exp(mean + drawn * np.sqrt(variance)))
