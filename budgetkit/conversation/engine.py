@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from operator import eq
 from typing import Any, Literal
 from zlib import crc32
 
@@ -101,7 +103,7 @@ class Engine:
             return (yield from self._steps())
 
     def _steps(self) -> RequestSteps:
-        """Cut the conversation until the whole request fits."""
+        """Cut the conversation until the whole request fits, and build the request."""
         tally = self.tally
         self.notes = missing_answer_notices(self.budget)
         self.texts = []
@@ -135,8 +137,68 @@ class Engine:
             Removal(gone.message, "summarised") if slot in summarised else gone
             for slot, gone in sorted(self.departed.items(), key=lambda pair: pair[0])
         ]
-        left = [*departed, *left]
-        return self._as_request(plan, entries, tokens, left)
+
+        # What is said beside the plan; a request that is too large is a warning or an error.
+        missing = _missing(plan)
+        above = [
+            f"Section {brief(g.section)} is sent whole with {g.demand:,} tokens, {g.cut:,} above its limit of "
+            f"{g.limit:,}. Raise the limit, or shorten the texts."
+            for g in plan.grants
+            if g.cut
+        ]
+        notices = [*dict.fromkeys(self.notes), *above]
+        if missing > 0:
+            over = (
+                f"The request of {tokens:,} tokens exceeds the usable window by {missing:,}, and nothing more can be "
+                "dropped. Shorten the question or the system message, lower the floor, or use a larger window."
+            )
+            is_strict = self.overrun == "warn" and self.budget.deficit == "raise"
+            if self.overrun == "raise" or is_strict:
+                raise ValueError(over)
+            if self.overrun == "warn":
+                warn_caller(over)
+            notices.insert(0, over)
+        if self.sent is None:
+            notices += empty_notices(entry.message for entry in entries)
+
+        # Of the messages in order the first so many stand as in the last request.
+        stamps = [entry.stamp for entry in entries]
+        stable = len([*takewhile(bool, map(eq, tally.last_stamps, stamps))])
+        tally.last_stamps = stamps
+        messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
+
+        # The text about the budget comes last, so that it changes nothing before it.
+        if self.tell and (text := describe(plan, tally.rules.count, framing=tally.rules.framing)):
+            state = Message({"role": "system", "content": text})
+            size = tally.rules.framing.message(state, tally.rules.count)
+            told = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
+            sent = self.sent
+            told_tokens = self._count([*entries, told])
+            if self.sent is None:
+                told_tokens += size
+            if told_tokens <= self.budget.usable:
+                tokens = told_tokens
+                messages.append({"role": "system", "content": text})
+            else:
+                self.sent = sent
+
+        # What waits for its result or call is named, too; and the tally is packed where most of it has left.
+        waiting = [
+            Removal(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
+        ]
+        if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
+            unpack(tally, packed(tally))
+        return Request(
+            messages=messages,
+            tools=[dict(schema) for schema in tally.tools],
+            plan=plan,
+            tokens=tokens,
+            over=max(0, missing),
+            left=(*departed, *left, *waiting),
+            summaries=tuple(self.texts),
+            stable=stable,
+            warnings=tuple(notices),
+        )
 
     def _cut(self, left: list[Removal]) -> Generator[list[Message], str, Plan]:
         """Prune the history, shorten large messages, and return the plan.
@@ -353,83 +415,6 @@ class Engine:
         dropped = [item for item in tally.passages if item not in passages]
         tally.passages = passages
         return [Removal(item.payload.raw, "dropped") for item in dropped]
-
-    def _as_request(
-        self, plan: Plan, entries: list[TallyEntry], tokens: int, left: list[Removal]
-    ) -> Request:
-        """Build the request from its plan, and keep its stamps for the next."""
-        tally = self.tally
-        missing = _missing(plan)
-        notices = self._notices(plan, tokens, missing)
-        if self.sent is None:
-            notices += (*empty_notices(entry.message for entry in entries),)
-
-        # Of the messages in order the first so many stand as in the last request.
-        stamps = [entry.stamp for entry in entries]
-        pairs = enumerate(zip(tally.last_stamps, stamps, strict=False))
-        stable = next(
-            (place for place, (old, new) in pairs if old != new),
-            min(len(tally.last_stamps), len(stamps)),
-        )
-        tally.last_stamps = stamps
-        messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
-
-        # The text about the budget comes last, so that it changes nothing before it.
-        if self.tell and (text := describe(plan, tally.rules.count, framing=tally.rules.framing)):
-            state = Message({"role": "system", "content": text})
-            size = tally.rules.framing.message(state, tally.rules.count)
-            told = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
-            sent = self.sent
-            told_tokens = self._count([*entries, told])
-            if self.sent is None:
-                told_tokens += size
-            if told_tokens <= self.budget.usable:
-                tokens = told_tokens
-                messages.append({"role": "system", "content": text})
-            else:
-                self.sent = sent
-
-        # What waits for its result or call is named, too; and the tally is packed where most of it has left.
-        waiting = [
-            Removal(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
-        ]
-        if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
-            unpack(tally, packed(tally))
-        return Request(
-            messages=messages,
-            tools=[dict(schema) for schema in tally.tools],
-            plan=plan,
-            tokens=tokens,
-            over=max(0, missing),
-            left=(*left, *waiting),
-            summaries=tuple(self.texts),
-            stable=stable,
-            warnings=notices,
-        )
-
-    def _notices(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
-        """Return warnings about sections and requests above their limits.
-
-        A request that is too large causes a warning or an error, depending on `overrun`.
-        """
-        above = [
-            f"Section {brief(g.section)} is sent whole with {g.demand:,} tokens, {g.cut:,} above its limit of "
-            f"{g.limit:,}. Raise the limit, or shorten the texts."
-            for g in plan.grants
-            if g.cut
-        ]
-        notices = (*dict.fromkeys(self.notes), *above)
-        if missing <= 0:
-            return notices
-        over = (
-            f"The request of {tokens:,} tokens exceeds the usable window by {missing:,}, and nothing more can be "
-            "dropped. Shorten the question or the system message, lower the floor, or use a larger window."
-        )
-        if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
-            raise ValueError(over)
-        if self.overrun == "warn":
-            warn_caller(over)
-        return over, *notices
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:

@@ -133,17 +133,6 @@ _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 
-def counters_in(counters: Given | Sequence[Given]) -> list[Given]:
-    """Return one counter or several as a list."""
-    if isinstance(counters, str | Model) or callable(counters):
-        return [counters]
-    if not isinstance(counters, Iterable):
-        raise TypeError(
-            f"Invalid counters {brief(counters)}. Pass a name, a model, a function, or a list of these."
-        )
-    return list(counters)
-
-
 def compare(
     counters: Given | Sequence[Given],
     corpus: AnyTexts,
@@ -174,7 +163,13 @@ def compare(
     >>> compare(["chars/4", "words/0.75"], ["Hello world"])[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
-    ways = [counter(way) for way in (exact, *counters_in(counters))]
+    if isinstance(counters, str | Model) or callable(counters):
+        counters = [counters]
+    if not isinstance(counters, Iterable):
+        raise TypeError(
+            f"Invalid counters {brief(counters)}. Pass a name, a model, a function, or a list of these."
+        )
+    ways = [counter(way) for way in (exact, *counters)]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each once.")

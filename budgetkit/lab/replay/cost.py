@@ -177,9 +177,13 @@ class Prices:
         sent = fresh + cached + written if sent is None else sent
         listed = self.input, self.cache_read, self.cache_write or self.input, self.output
         parts = zip((fresh, cached, written, output), listed, strict=True)
-        return sum(
-            (_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent))
-        )
+        total = np.zeros(np.shape(sent))
+        for tokens, price in parts:
+            if price is None:
+                total = total + np.where(np.asarray(tokens) > 0, np.nan, 0.0)
+            else:
+                total = total + tokens * price.of(sent) / MILLION
+        return total
 
 
 def prices_of(given: Prices | str | Model | None) -> Prices | None:
@@ -324,12 +328,6 @@ def compaction_turns(
     saved = (before - after) * read
     once = summary_input * read + summary_output * answer + after * (write - read)
     return once / saved if saved > 0 else None
-
-
-def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
-    if price is None:
-        return np.where(np.asarray(tokens) > 0, np.nan, 0.0)
-    return tokens * price.of(sent) / MILLION
 
 
 def _list_prices(

@@ -102,8 +102,7 @@ class Session:
     trace: AnyTrace
     counter: Count | str | None = None
     prices: Prices | str | None = None
-    columns: Usage = field(init=False, compare=False)
-    _beside: Sequence[Trace] = field(init=False, compare=False)
+    _beside: Sequence[Trace] = field(init=False)
 
     def __post_init__(self) -> None:
         as_counter(self.count)("Hello world")  # what is no counter is refused at once
@@ -114,13 +113,16 @@ class Session:
             trace, *beside = [trace_of(self.trace)]
         object.__setattr__(self, "trace", trace)
         object.__setattr__(self, "_beside", beside)
-        columns = usage_columns(self.trace)
-        if not len(columns["model"]):
+        if not len(self.columns["model"]):
             raise ValueError(
                 f"Trace {brief(self.trace.id)} has no usage, so its bill is unknown. "
                 "Pass a session of a coding agent, such as 'made-up-session', or use bk.replay."
             )
-        object.__setattr__(self, "columns", columns)
+
+    @cached_property
+    def columns(self) -> Usage:
+        """The provider's token counts as arrays, one entry per request."""
+        return usage_columns(self.trace)
 
     @cached_property
     def usage(self) -> pd.DataFrame:

@@ -246,6 +246,11 @@ class ReplaySetup:
         acts = np.flatnonzero(most.acts)
         compacts = np.flatnonzero(retention.summaries)
         left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
+        # The results that the rule cuts on arrival.
+        capped = sum(
+            most.policy.arriving(tokens, role in RESULT_ROLES) < tokens
+            for tokens, role in zip(most.placed.tokens.tolist(), most.trace.roles, strict=True)
+        )
         return {
             "system": outcome.name,
             "label": system.label if system else outcome.name,
@@ -257,7 +262,7 @@ class ReplaySetup:
             "sent": int(totals["sent"]),
             "cached": int(totals["cached"]),
             "left": len(left),
-            "capped": _capped(most),
+            "capped": capped,
             "used_later": len(lost),
             "first": int(acts[0]) + 1 if len(acts) else 0,
             "overflows": int(np.count_nonzero(most.over)),
@@ -516,11 +521,3 @@ def _stop(most: int, compacts: Ints) -> int:
         if 0 < most == in_a_row:
             return int(request) + 1
     return 0
-
-
-def _capped(outcome: Replay) -> int:
-    """Count the results that a rule cuts on arrival."""
-    arrivals = zip(outcome.placed.tokens.tolist(), outcome.trace.roles, strict=True)
-    return sum(
-        outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals
-    )
