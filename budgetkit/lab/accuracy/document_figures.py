@@ -52,7 +52,7 @@ _SIDES = "← too few: overflows · too many: wastes →"
 
 
 def _table(
-    errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST
+    errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None
 ) -> pd.DataFrame:
     """Choose the documents to draw, including the worst and the current one."""
     by_class = errors["error"].abs().groupby(errors["class"])
@@ -61,9 +61,9 @@ def _table(
         class_documents=by_class.transform("size"),
         number=errors.index,
     )
-    if len(table) > most:
+    if len(table) > MOST:
         always = {*by_class.idxmax(), read} & {*table.index}
-        others = table.drop(index=[*always]).sample(most - len(always), random_state=0)
+        others = table.drop(index=[*always]).sample(MOST - len(always), random_state=0)
         table = pd.concat([table.loc[[*always]], others])
     begins = [beginning(texts[number]) if number < len(texts) else "" for number in table["number"]]
     table = table.assign(begins=begins, read=table["number"] == read)
@@ -246,12 +246,12 @@ def _say_pieces(table: Columns) -> str:
     return ", ".join(f"{name}: {exact[name]} tokens, not {rough[name]}" for name in exact)
 
 
-def _overrun(plan: Plan, exact: Sequence[Item], section: str | None = None) -> Columns:
-    """Sum a section's counted and actual tokens by language.
+def _overrun(plan: Plan, exact: Sequence[Item]) -> Columns:
+    """Sum the remainder's counted and actual tokens by language.
 
     Only items that it keeps are summed.
     """
-    name = section or plan.budget.remainder
+    name = plan.budget.remainder
     sums = {group: [0, 0, 0] for group in _COLOURS}
     for decision, item in zip(plan.decisions, exact, strict=True):
         if decision.section != name or not decision.kept:

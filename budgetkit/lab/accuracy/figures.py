@@ -32,20 +32,41 @@ _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", 
 _MOST_POINTS = 3_000
 
 
-def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
+def _by_class(errors: pd.DataFrame) -> pd.DataFrame:
     sample = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
-    first = ["counter", by, "language", "source", "document", "characters", "exact"]
-    columns = list(dict.fromkeys([*first, "estimate", "error"]))
-    return sample[columns].sort_values([by, "counter"], kind="stable", ignore_index=True)
+    columns = ["counter", "class", "language", "source", "document", "characters", "exact"]
+    columns += ["estimate", "error"]
+    return sample[columns].sort_values(["class", "counter"], kind="stable", ignore_index=True)
 
 
 def _draw_by_class(table: pd.DataFrame) -> Spec:
-    group = str(table.columns[1])
-    counters = list(dict.fromkeys(table["counter"]))
-    boxes = [
-        _box(table[table["counter"] == name], group, name, number)
-        for number, name in enumerate(counters)
-    ]
+    boxes: list[Spec] = []
+    for number, (counter, rows) in enumerate(table.groupby("counter", sort=False)):
+        name = plain(str(counter))
+        tips = [
+            f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
+            f"{row.exact:,} tokens, counted {row.estimate:,}"
+            for row in rows.itertuples()
+        ]
+        boxes.append(
+            {
+                "type": "box",
+                "name": name,
+                "x": [plain(str(value)) for value in rows["class"]],
+                "y": (100 * rows["error"]).round(1).tolist(),
+                "text": tips,
+                "hovertemplate": f"%{{text}}<br>%{{y:+.1f}} %<extra>{name}</extra>",
+                "boxpoints": "all",
+                "jitter": 0.5,
+                "pointpos": 0,
+                "marker": {
+                    "size": 4,
+                    "opacity": 0.55,
+                    "color": _OKABE_ITO[number % len(_OKABE_ITO)],
+                },
+                "line": {"width": 1.5},
+            }
+        )
     y = {
         "title": "error, % of the exact count",
         "ticksuffix": " %",
@@ -57,37 +78,13 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
     return {"data": boxes, "layout": drawn}
 
 
-def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
-    tips = [
-        f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
-        f"{row.exact:,} tokens, counted {row.estimate:,}"
-        for row in rows.itertuples()
-    ]
-    return {
-        "type": "box",
-        "name": plain(name),
-        "x": [plain(str(value)) for value in rows[group]],
-        "y": (100 * rows["error"]).round(1).tolist(),
-        "text": tips,
-        "hovertemplate": "%{text}<br>%{y:+.1f} %<extra>" + plain(name) + "</extra>",
-        "boxpoints": "all",
-        "jitter": 0.5,
-        "pointpos": 0,
-        "marker": {"size": 4, "opacity": 0.55, "color": _OKABE_ITO[number % len(_OKABE_ITO)]},
-        "line": {"width": 1.5},
-    }
-
-
 def _buffers(
-    errors: pd.DataFrame,
-    window: int,
-    risks: tuple[float, ...] = (0.2, 0.1, 0.05, 0.02, 0.01),
-    window_mix: str | None = None,
+    errors: pd.DataFrame, window: int, risks: tuple[float, ...] = (0.2, 0.1, 0.05, 0.02, 0.01)
 ) -> pd.DataFrame:
     rows = []
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
-            buffer = buffer_for(group, window, risk, window_mix)
+            buffer = buffer_for(group, window, risk)
             row = {"counter": name, "risk": risk, "buffer": buffer.share}
             row |= {"low": buffer.low, "high": buffer.high}
             rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
@@ -129,7 +126,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     return {"data": lines, "layout": drawn}
 
 
-def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
+def _tax(errors: pd.DataFrame, window: int = 128_000) -> pd.DataFrame:
     one = errors[errors["counter"] == errors["counter"].iloc[0]]
     sums = (
         one.groupby(["class", "language"], sort=False)
@@ -139,7 +136,7 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
     sums["characters_a_token"] = sums["characters"] / sums["exact"]
     sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
     size = sums["characters_in_window"]
-    english = size[sums["language"] == base]
+    english = size[sums["language"] == "en"]
     sums["of_base"] = size / (english.iloc[0] if len(english) else size.max())
     table: pd.DataFrame = sums.sort_values("characters_in_window", ignore_index=True)
     return table
@@ -166,11 +163,10 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 
 def _say_by_class(table: pd.DataFrame) -> str:
     """Name for each counter the class with its largest median error."""
-    by = ["counter", str(table.columns[1])]
-    medians = table.groupby(by, sort=False)["error"].median().reset_index()
+    medians = table.groupby(["counter", "class"], sort=False)["error"].median().reset_index()
     places = medians["error"].abs().groupby(medians["counter"], sort=False).idxmax()
     ends = [
-        f"{row['counter']}: {100 * row['error']:+.0f} % ({row[by[1]]})"
+        f"{row['counter']}: {100 * row['error']:+.0f} % ({row['class']})"
         for row in medians.loc[places].to_dict("records")
     ]
     return f"Largest median error of {'; '.join(ends)}".replace("-", "\u2212")
@@ -313,6 +309,10 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     return {"data": [dots], "layout": drawn}
 
 
+_ARROW = {"ayref": "y", "showarrow": True, "yanchor": "middle", "arrowhead": 0}
+_ARROW |= {"arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
+
+
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
     """Return one label for each group of points, without overlaps."""
     # Points whose labels would lie over each other share one.
@@ -340,20 +340,15 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
             at = float(x[heap].min() if is_right else x[heap].max())
             level = (x > middle) & (x < at) & (np.abs(y - height) < 2 * _LINE * top)
             # Clear of the points that the label would cover.
-            left = min([at, *x[level].tolist()]) - 0.06 * (reach[1] - reach[0])
-            notes.append(_label(at, float(y[heap].mean()), left, height, text, is_right))
+            left = min([at, *x[level].tolist()]) - 0.06 * wide
+            label: Spec = {"x": at, "y": float(y[heap].mean()), "text": text, "ay": height}
+            if is_right:
+                label |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
+            else:
+                label |= {"ax": 26, "xanchor": "left", "align": "left"}
+            notes.append(label | _ARROW)
             height += half
     return notes
-
-
-def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
-    note: Spec = {"x": x, "y": y, "text": name, "ay": height, "ayref": "y"}
-    note |= {"showarrow": True, "yanchor": "middle"}
-    if is_right:
-        note |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
-    else:
-        note |= {"ax": 26, "xanchor": "left", "align": "left"}
-    return note | {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
 
 
 #: Draw counters by speed and error.

@@ -147,10 +147,10 @@ class TuningReport:
         return means[0], others
 
 
-def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
+def matter(moves: pd.DataFrame) -> list[str]:
     """Return the lines that affect the result, the largest effect first."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
-    return [str(line) for line in moving["line"].drop_duplicates().head(most)]
+    return [str(line) for line in moving["line"].drop_duplicates().head(3)]
 
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:

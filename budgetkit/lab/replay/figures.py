@@ -54,10 +54,8 @@ LINE_NOTES = (
 )
 
 
-def _table(
-    drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1, known: int = 0
-) -> pd.DataFrame:
-    table = spread_of(drawn, first)
+def _table(drawn: Ints, limits: Mapping[str, int] | None = None, known: int = 0) -> pd.DataFrame:
+    table = spread_of(drawn)
     if known > 1:
         seen = drawn[0, :known]
         ahead = drawn.shape[1] - known

@@ -311,7 +311,7 @@ def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
     return start + np.mean(sizes) * np.arange(1, turns + 1)
 
 
-def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
+def fan(drawn: Ints | Floats) -> pd.DataFrame:
     """Return quantiles of drawn conversations.
 
     Examples
@@ -320,10 +320,9 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
     [100.0, 200.0]
     """
     ends = np.quantile(drawn, QUANTILES, axis=0)
-    names = ("low", "lower", "median", "upper", "high")
-    return pd.DataFrame(
-        {"turn": np.arange(first, first + drawn.shape[1]), **dict(zip(names, ends, strict=True))}
-    )
+    table = pd.DataFrame(ends.T, columns=["low", "lower", "median", "upper", "high"])
+    table.insert(0, "turn", np.arange(1, len(table) + 1))
+    return table
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:

@@ -129,8 +129,15 @@ class PromptCache:
         >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
         [[0, 1920], [2000, 180]]
         """
-        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
-        read_tokens = self._found(before, head, equal)
+        # The longest cached prefix of the last request.
+        if self.breakpoints is None:
+            steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
+            read_tokens = np.where(equal >= self.minimum, self.minimum + steps, 0)
+        elif "head" not in self.breakpoints:
+            read_tokens = np.zeros_like(head)
+        else:
+            before = np.concatenate(([0], sent))[: len(sent)]
+            read_tokens = np.where((equal >= head) & (before > 0), head, 0)
         if self.lifetime is not None and pauses is not None:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
         if "end" in (self.breakpoints or ()):
@@ -141,15 +148,6 @@ class PromptCache:
             kept_to = np.zeros_like(sent)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
         return cached, written.astype("int64")
-
-    def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
-        """Return the longest cached prefix of the last request."""
-        if self.breakpoints is None:
-            steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
-            return np.where(equal >= self.minimum, self.minimum + steps, 0)
-        if "head" not in self.breakpoints:
-            return np.zeros_like(head)
-        return np.where((equal >= head) & (before > 0), head, 0)
 
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None

@@ -154,32 +154,26 @@ class Corpus:
         >>> [(len(piece.text), piece.name) for piece in corpus.pieces(500, 500, most=2)]
         [(500, 'all [1]'), (500, 'all [2]')]
         """
-        limits = (shortest, longest, most, seed)
-        pieces = (piece for document in self for piece in _pieces(document, *limits))
+        pieces = []
+        for document in self:
+            random = Random(f"{seed} {document.source} {document.name} {len(document.text)}")
+            lengths: list[int] = []
+            room = len(document.text)
+            while room >= shortest and len(lengths) < most:
+                lengths.append(min(random.randint(shortest, longest), room))
+                room -= lengths[-1]
+            gap = room // max(len(lengths), 1)
+            start = 0
+            for number, length in enumerate(lengths, 1):
+                text = document.text[start : start + length]
+                pieces.append(replace(document, text=text, name=f"{document.name} [{number}]"))
+                start += length + gap
         return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per document: class, language, source, name and characters."""
         rows = [(d.kind, d.language, d.source, d.name, len(d.text)) for d in self]
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
-
-
-def _pieces(
-    document: Document, shortest: int, longest: int, most: int, seed: int
-) -> Iterable[Document]:
-    random = Random(f"{seed} {document.source} {document.name} {len(document.text)}")
-    lengths: list[int] = []
-    room = len(document.text)
-    while room >= shortest and len(lengths) < most:
-        lengths.append(min(random.randint(shortest, longest), room))
-        room -= lengths[-1]
-    gap = room // max(len(lengths), 1)
-    start = 0
-    for number, length in enumerate(lengths, 1):
-        yield replace(
-            document, text=document.text[start : start + length], name=f"{document.name} [{number}]"
-        )
-        start += length + gap
 
 
 #: Longest file that is read; a longer one is reported.
@@ -362,10 +356,17 @@ def rows(
     text = file_text(path, most)
     if isinstance(text, Problem):
         return Corpus((), (text,))
-    return _sorted_out(
-        _row(row, f"{path.name}:{number}", column, kind, language, path.stem)
-        for number, row in enumerate(rows_in(text, path.suffix), 1)
-    )
+    read: list[Document | Problem] = []
+    for number, row in enumerate(rows_in(text, path.suffix), 1):
+        name = f"{path.name}:{number}"
+        if not isinstance(row, dict):
+            read.append(Problem(name, "not JSON"))
+        elif not isinstance(row.get(column), str):
+            read.append(Problem(name, f"no text in {brief(column)}; it has {quoted(row)}"))
+        else:
+            spoken = language or row.get("lang") or row.get("language") or "text"
+            read.append(Document(row[column], kind, spoken, path.stem, name))
+    return _sorted_out(read)
 
 
 def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
@@ -430,20 +431,8 @@ def rows_in(text: str, suffix: str) -> Iterator[object]:
             yield None
 
 
-def _row(
-    row: object, name: str, column: str, kind: str, language: str, source: str
-) -> Document | Problem:
-    if not isinstance(row, dict):
-        return Problem(name, "not JSON")
-    if not isinstance(row.get(column), str):
-        return Problem(name, f"no text in {brief(column)}; it has {quoted(row)}")
-    language = language or row.get("lang") or row.get("language") or "text"
-    return Document(row[column], kind, language, source, name)
-
-
-def _sorted_out(read: Iterable[Document | Problem]) -> Corpus:
-    everything = list(read)
+def _sorted_out(read: list[Document | Problem]) -> Corpus:
     return Corpus(
-        tuple(entry for entry in everything if isinstance(entry, Document)),
-        tuple(entry for entry in everything if isinstance(entry, Problem)),
+        tuple(entry for entry in read if isinstance(entry, Document)),
+        tuple(entry for entry in read if isinstance(entry, Problem)),
     )
