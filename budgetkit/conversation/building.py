@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import gather
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Real
@@ -365,46 +365,31 @@ def _items(
 ) -> list[Item]:
     """Return the items of one section, each counted."""
     where = f"section {brief(section)}"
-    pieces = list(_pieces(values, default_role, where))
-    sizes = framing.messages([piece.message for piece in pieces], count)
-    groups = _groups([piece.message for piece in pieces], section)
-    return [
-        Item(section, size, score=piece.score, payload=piece.message, group=group)
-        for piece, size, group in zip(pieces, sizes, groups, strict=True)
-    ]
-
-
-def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]:
-    """Convert a section's values to pieces.
-
-    Adjacent values in a provider's format are read together, since they may be parts of one record.
-    """
+    pieces: list[Piece] = []
+    # Adjacent values in a provider's format are read together, since they may be parts of one record.
     for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
         if is_foreign:
-            yield from map(Piece, read_values(group))
+            pieces += map(Piece, read_values(group))
         else:
-            yield from (
-                piece_of(value, default_role, where) for value in group if value is not None
-            )
+            pieces += [piece_of(value, default_role, where) for value in group if value is not None]
+    messages = [piece.message for piece in pieces]
+    sizes = framing.messages(messages, count)
 
-
-def _groups(members: list[Message], section: str) -> list[Any]:
-    """Group each tool call with its results and the rest of its record."""
+    # A tool call is grouped with its results and the rest of its record.
     owner = {
         call.id: (section, place)
-        for place, message in enumerate(members)
+        for place, message in enumerate(messages)
         for call in message.tool_calls
     }
-    groups: list[Any] = []
-    for message in members:
-        call_id = message.tool_call_id or ""
-        if message.tool_calls:
-            call_id = message.tool_calls[0].id
-        group = owner.get(call_id)
-        if group is None and groups and follows(message.raw):
-            group = groups[-1]
-        groups.append(group)
-    return groups
+    items: list[Item] = []
+    for piece, size in zip(pieces, sizes, strict=True):
+        message = piece.message
+        call_id = message.tool_calls[0].id if message.tool_calls else message.tool_call_id
+        group_id: Hashable = owner.get(call_id or "")
+        if group_id is None and items and follows(message.raw):
+            group_id = items[-1].group
+        items.append(Item(section, size, score=piece.score, payload=message, group=group_id))
+    return items
 
 
 def _primed(items: list[Item], priming: int) -> list[Item]:

@@ -45,8 +45,11 @@ from budgetkit.conversation.running_tally import (
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
+    plain_counter,
+    plain_framing,
+    plain_roles,
+    plain_value,
     refusing,
-    settings_of,
     warn_of_changes,
 )
 from budgetkit.conversation.saving import restored, saved
@@ -167,9 +170,7 @@ class Conversation:
             framing=setup.framing,
             roles=table,
             section=history,
-            by_turn=self.policy.unit == "turn",
-            importance=self.policy.importance,
-            arriving=self.policy.arriving,
+            policy=self.policy,
         )
         self._write = self._writer(summarise)
         empty = Message({"role": "tool", "content": ""})
@@ -334,12 +335,12 @@ class Conversation:
     @cached_property
     def _settings(self) -> SavedSettings:
         engine = self._engine
-        return settings_of(
-            policy=self.policy,
-            counter=engine.tally.rules.count,
-            framing=engine.tally.rules.framing,
-            model=self._model,
-            roles=self._roles,
+        rules = engine.tally.rules
+        return SavedSettings(
+            policy=plain_value(self.policy),
+            counter=plain_counter(rules.count),
+            framing=plain_framing(rules.framing, rules.count, self._model),
+            roles=plain_roles(self._roles),
             section=self._section,
             shorten=engine.shorten,
             tell=engine.tell,

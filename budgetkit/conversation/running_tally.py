@@ -24,11 +24,10 @@ The pinned part of the history section, which policies cannot change, is its dem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.errors import out_of_range
@@ -36,7 +35,7 @@ from budgetkit.conversation.sent import Removal, TextSizes
 from budgetkit.counters import Count
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message, Raw
 from budgetkit.plan import Grant, Item, fit
-from budgetkit.pruning import WHOLE, History, Slots
+from budgetkit.pruning import WHOLE, History, Policy, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
@@ -89,9 +88,7 @@ class TallyRules:
     framing: Framing
     roles: Roles
     section: str  # that the policy prunes: the history
-    by_turn: bool  # whether a whole turn leaves together
-    importance: Callable[[Any], int]
-    arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
+    policy: Policy
 
     def least(self, entry: TallyEntry) -> int:
         """Return the minimum tokens of a message: tool results without text."""
@@ -243,7 +240,7 @@ class RunningTally:
         """Set the tokens of a message that is not in the history yet."""
         slots = self.history.slots
         self.entries[slot] = replace(self.entries[slot], tokens=tokens)
-        slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
+        slots.tokens[slot] = self.rules.policy.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
         """Replace a message with a shorter one in all sums."""
@@ -271,7 +268,7 @@ class RunningTally:
         slots = self.history.slots
         slot = len(slots)
         caller = self._match_call(slot, message)
-        unit = self.start if rules.by_turn and self.turn else slot
+        unit = self.start if rules.policy.unit == "turn" and self.turn else slot
         if caller is not None:
             unit = slots.unit[caller]
         elif follows(message.raw) and slot:
@@ -280,8 +277,9 @@ class RunningTally:
         # its place in the history, which takes it in later
         self.note_form(message)
         is_result = message.is_cuttable
-        arriving = rules.arriving(tokens, is_result)
-        slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
+        arriving = rules.policy.arriving(tokens, is_result)
+        importance = rules.policy.importance(message)
+        slots.add(arriving, unit, self.turn, is_result, importance, message.role)
 
         # its sections; a result is pruned where its call is, in an earlier turn where the user spoke in between
         past = past_section(message, rules.roles)

@@ -80,26 +80,16 @@ class SavedSettings:
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
         """Reject settings that count differently; warn about other changes."""
         overridden = _decided(overridden)
-        changes = list(self._changes(now))
+        pairs = ((f.name, getattr(self, f.name), getattr(now, f.name)) for f in fields(self))
+        changes = [change for change in pairs if change[1] != change[2]]
         for name, before, after in changes:
-            if (
-                name in overridden
-                and name in _MEASURES
-                and not _is_code(before)
-                and not _is_code(after)
-            ):
+            is_named = _code_in([before, after]) is None
+            if name in overridden and name in _MEASURES and is_named:
                 raise ValueError(
                     f"The sizes were saved with the {name} {_shown(before)}, not {_shown(after)}. Leave {name}= out, "
                     "or add the messages to a new Conversation."
                 )
         warn_of_changes([(name, _shown(before), _shown(after)) for name, before, after in changes])
-
-    def _changes(self, now: SavedSettings) -> Iterator[tuple[str, Any, Any]]:
-        for field in fields(self):
-            before = getattr(self, field.name)
-            after = getattr(now, field.name)
-            if before != after:
-                yield field.name, before, after
 
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
@@ -135,24 +125,6 @@ def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
         warn_caller(
             f"The {name} of the saved conversation changes from {before} to {after}. Leave {name}= out to keep it."
         )
-
-
-def settings_of(
-    policy: Policy,
-    counter: Any,
-    framing: Framing,
-    model: Any,
-    roles: Roles | None,
-    **rest: Any,
-) -> SavedSettings:
-    """Return a conversation's settings as plain data."""
-    return SavedSettings(
-        policy=plain_value(policy),
-        counter=_plain_counter(counter),
-        framing=_plain_framing(framing, counter, model),
-        roles=_plain_roles(roles),
-        **rest,
-    )
 
 
 def plain_value(value: Any) -> Any:
@@ -219,7 +191,8 @@ def code_name(value: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _plain_roles(roles: Roles | None) -> Data | None:
+def plain_roles(roles: Roles | None) -> Data | None:
+    """Return the section of each role as plain data, or the name of a function."""
     if roles is None:
         return None
     if callable(roles):
@@ -227,7 +200,8 @@ def _plain_roles(roles: Roles | None) -> Data | None:
     return {"table": dict(roles)}
 
 
-def _plain_counter(counter: Any) -> Data:
+def plain_counter(counter: Any) -> Data:
+    """Return the name of a counter as plain data."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:
@@ -247,7 +221,8 @@ def _opens_nothing(name: str) -> bool:
     )
 
 
-def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
+def plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
+    """Return a framing as plain data: by its name, its model or its fields."""
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
     for name, framing_of_name in FRAMINGS.items():
@@ -310,10 +285,6 @@ def _code_in(data: Any) -> str | None:
     if isinstance(data, list):
         return next((code for entry in data if (code := _code_in(entry))), None)
     return None
-
-
-def _is_code(data: Any) -> bool:
-    return _code_in(data) is not None
 
 
 def _shown(data: Any) -> str:

@@ -107,8 +107,6 @@ class Filler:
         return "".join(_replaced(name, self._named, is_json))
 
     def _word(self, word: str, before: str) -> str:
-        if word in _STAYS or _is_escape(word):
-            return word
         if (filler := self.words.get((before, word))) is None:
             contexts = (before, *_ELSEWHERE.get(before[-1:], ()))
             short_words = (
@@ -121,8 +119,6 @@ class Filler:
         return filler
 
     def _named(self, word: str, before: str) -> str:
-        if word in _STAYS or _is_escape(word):
-            return word
         if (filler := self.names.get((before, word))) is None:
             contexts = (before,) if before else _BEFORE_NAMES
             used = self.used[before]
@@ -217,7 +213,10 @@ def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> l
         before = text[max(0, match.start() - 2) : match.start()]
         if len(before) == 2 and before[0] == "\\":
             before = text[max(0, match.start() - 3) : match.start()]
-        pieces += [text[end : match.start()], replace(match[0], before)]
+        word = match[0]
+        # A character that JSON escapes, such as a line break, stays.
+        stays = word in _STAYS or (word[0] == "\\" and len(word) == 2)
+        pieces += [text[end : match.start()], word if stays else replace(word, before)]
         end = match.end()
     return [*pieces, text[end:]]
 
@@ -250,11 +249,6 @@ def _letter(letter: str) -> str:
             return "1"
         return "X" if letter.isupper() else "x"
     return ("é", "一", "𠀀")[len(letter.encode("utf-8", "surrogatepass")) - 2]
-
-
-def _is_escape(piece: str) -> bool:
-    """Return True for a character that JSON escapes, such as a line break."""
-    return piece[0] == "\\" and len(piece) == 2
 
 
 def _escapes() -> Iterator[str]:

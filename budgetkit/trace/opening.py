@@ -110,7 +110,11 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
                 "Put the assistant message with that call before it, or leave it out."
             )
     messages = tuple(read_messages)
-    notes = _unknown_usage(value.get("usage"))
+    notes = []
+    unknown = (as_list(row.get("unknown")) for row in objects_in(value.get("usage")))
+    if names := [*dict.fromkeys(map(str, chain.from_iterable(unknown)))]:
+        listed = ", ".join(one_line(name)[:60] for name in names[:5])
+        notes.append(f"Not read: usage fields {listed}. The token sums may be incomplete.")
     if media := [name for name in format_table("marks")["media"] if value.get(name)]:
         notes.append(f"Not counted: media outside the messages ({', '.join(media)}).")
     if notes:
@@ -160,16 +164,6 @@ def json_value(value: Any) -> Any:
         members = [*map(json_value, value)]
         return value if isinstance(value, list) and all(map(is_, value, members)) else members
     return value
-
-
-def _unknown_usage(usage: Any) -> list[str]:
-    """Warn about usage fields that are not in the format table."""
-    lists = (as_list(row.get("unknown")) for row in objects_in(usage))
-    names = [*dict.fromkeys(map(str, chain.from_iterable(lists)))]
-    if not names:
-        return []
-    fields = ", ".join(one_line(name)[:60] for name in names[:5])
-    return [f"Not read: usage fields {fields}. The token sums may be incomplete."]
 
 
 def _message(value: Any, where: str) -> Message:

@@ -206,7 +206,13 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     errors = compare([_RULE], corpus, exact)
     random = np.random.default_rng(seed)
     rows = _on_texts(errors, random) + _filled(errors, random)
-    rows += [_memory(name, value) for name, value in (("gpt-4o", 80_000), ("gpt-3.5-turbo", 8_000))]
+    # Document 001's memory budgets by its own formula.
+    nan = float("nan")
+    for name, value in (("gpt-4o", 80_000.0), ("gpt-3.5-turbo", 8_000.0)):
+        budget = presets.memory_engine(model(name, ends=""))
+        limit = float(allocate(budget, {"messages": 3})["memory"].limit)
+        about = ("tokens", "document 001's own formula")
+        rows.append((f"memory budget of {name}", "001", value, limit, nan, nan, *about))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
@@ -306,12 +312,3 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[tuple[obj
     units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
     rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
     return [(name, "001", *row, _name(errors)) for name, *row in rows]
-
-
-def _memory(name: str, value: float) -> tuple[object, ...]:
-    """Compute document 001's memory budget by its own formula."""
-    budget = presets.memory_engine(model(name, ends=""))
-    limit = allocate(budget, {"messages": 3})["memory"].limit
-    claim = f"memory budget of {name}"
-    nan = float("nan")
-    return claim, "001", value, float(limit), nan, nan, "tokens", "document 001's own formula"

@@ -38,7 +38,6 @@ from budgetkit.lab.sessions.setup import (
     with_compaction,
 )
 from budgetkit.message import Data
-from budgetkit.plan import Floats
 from budgetkit.pruning import policy_of
 from budgetkit.pruning.policies import System, Trigger
 
@@ -283,13 +282,22 @@ class _Trial:
         """Replay the recorded session with another model's prices and tokens."""
         record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
-        low, usual, high, ratios = _token_ratios(self.session, name)
+        # The tokens of each message with the other model, as a ratio; of the small ones only in the sum.
+        with catch_warnings(action="ignore"):
+            own_tokens, tokens = (
+                np.asarray(self.session.trace.counts(counter_named(model or "chars/4")), "float64")
+                for model in (self.session.model, name)
+            )
+        usual = float(tokens.sum() / max(1.0, own_tokens.sum()))
+        ratios = np.where(own_tokens > 0, tokens / np.maximum(own_tokens, 1), usual)
+        large = ratios[own_tokens >= 50]
+        ends = np.quantile(large, (0.1, 0.9)).tolist() if len(large) else [usual, usual]
         hour = self.session.columns["cache_write_1h_tokens"][record.rows] > 0
         short, long = (known_prices(name, hour=is_long) for is_long in (False, True))
         own = self.setup.costs(self.setup.as_held())[0] - record.beside
         share_beside = record.beside / own if own else 0.0
         rows = []
-        for ratio in (low, high):
+        for ratio in ends:
             # Texts are counted; for the part that the log does not hold, and for answers, the ratio has a range.
             scaled = np.round(sizes * np.concatenate(([ratio], ratios))).astype("int64")
             read = np.round(np.minimum(record.read_as_held, UNLIMITED) * usual).astype("int64")
@@ -367,23 +375,3 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
         "saved_high": float(np.quantile(saved_high, 0.975)),
     }
     return total
-
-
-def _token_ratios(session: Session, name: str) -> tuple[float, float, float, Floats]:
-    """Return the ratios of another model's tokens to the session's tokens.
-
-    The first three are the 10 % quantile, the total and the 90 % quantile over messages, by size; the last is one ratio
-    per message.
-    """
-    with catch_warnings(action="ignore"):
-        own, other = (
-            np.asarray(session.trace.counts(counter_named(model or "chars/4")), "float64")
-            for model in (session.model, name)
-        )
-    usual = float(other.sum() / max(1.0, own.sum()))
-    ratios = np.where(own > 0, other / np.maximum(own, 1), usual)
-    large = ratios[own >= 50]
-    if not len(large):
-        return usual, usual, usual, ratios
-    low, high = np.quantile(large, (0.1, 0.9))
-    return float(low), usual, float(high), ratios

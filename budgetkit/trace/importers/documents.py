@@ -207,7 +207,11 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
         options = (path for path in paths.split("|") if _at(value, path) is not None)
         read.add(next(options, ""))
     rest = {key: field for key, field in value.items() if key not in read | {"usage", "messages"}}
-    tools = _tools(_at(value, row.tools))
+    # A log may store tools as JSON text.
+    tools = unpacked(_at(value, row.tools))
+    if isinstance(tools, list):
+        tools = [*map(unpacked, tools)]
+    tools = list(read_tools(tools).listed)
     id = _at(value, format_table("paths")["id"])
     conversations = []
     for path, answer in answers or [("", None)]:
@@ -341,14 +345,6 @@ def _speaks(node: Raw) -> bool:
     if not isinstance(content, Mapping) or "parts" in content:
         return bool(parts) and parts != [""]
     return True
-
-
-def _tools(tools: Any) -> Any:
-    """Parse tools that a log stored as JSON text."""
-    tools = unpacked(tools)
-    if isinstance(tools, list):
-        tools = [*map(unpacked, tools)]
-    return list(read_tools(tools).listed)
 
 
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
