@@ -27,9 +27,9 @@ from budgetkit.budget.quoting import brief
 
 __all__ = [
     "FEWEST_FOR_A_GAIN",
+    "allowed_misses",
     "is_controlled",
     "lacking",
-    "allowed_misses",
     "needed",
     "range_of",
     "typical",

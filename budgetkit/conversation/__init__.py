@@ -16,8 +16,8 @@ from budgetkit.conversation.trimming import trim
 __all__ = [
     "Built",
     "Conversation",
-    "Removal",
     "MemoryTokens",
+    "Removal",
     "Request",
     "build",
     "build_async",

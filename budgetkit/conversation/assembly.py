@@ -14,7 +14,7 @@ from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.plan import Item, Plan
 from budgetkit.requests import Framing, framing_of
 
-__all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]
+__all__ = ["BUDGETKIT", "PLAN_195", "Listing", "Wording", "describe", "messages", "tools"]
 
 NEAR_LIMIT = 0.9
 

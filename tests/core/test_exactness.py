@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pytest import approx
 
 import budgetkit as bk
 from budgetkit.counters.reconstructed import is_usable
@@ -96,7 +95,7 @@ def test_where_a_combination_has_few_calls_its_interval_is_that_of_a_coarser_one
     assert evidence.calls < CALLS
     assert evidence.low <= 0 <= evidence.high
     unknown = evidence_for(rare, "nobody")
-    assert (unknown.calls, unknown.low, unknown.high) == approx((0, -0.3, 0.3))
+    assert (unknown.calls, unknown.low, unknown.high) == pytest.approx((0, -0.3, 0.3))
 
 
 def test_few_projects_widen_an_interval_and_open_models_are_no_ones_but_their_own() -> None:
@@ -117,7 +116,7 @@ def test_few_projects_widen_an_interval_and_open_models_are_no_ones_but_their_ow
         (("x",), (-0.3, 0.3), 0),
     ):
         evidence = find_evidence(names, rows)
-        assert (evidence.low, evidence.high) == approx(interval), names
+        assert (evidence.low, evidence.high) == pytest.approx(interval), names
         assert evidence.seen_in == projects
 
     asked = body("openai/gpt-oss-120b", tools=[tool(SCHEMA)])

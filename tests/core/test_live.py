@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import threading
@@ -273,7 +274,7 @@ def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
     assert cut == [
         *(6, 9, 12, 15, 18),
     ]
-    for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
+    for i, (before, now) in enumerate(itertools.pairwise(requests), start=1):
         kept = now.messages[: len(before.messages)] == before.messages
         assert kept == (i not in cut)
         assert (now.stable == len(before.messages)) == kept

@@ -212,4 +212,4 @@ def test_the_question_of_this_turn_is_never_pruned_though_it_counts_with_the_his
         {"role": "user", "content": "Where is it?"}, {"role": "assistant", "tool_calls": [call]}
     )
     talk.add({"role": "tool", "tool_call_id": "a", "content": "a line of a log\n" * 500})
-    assert [message["role"] for message in talk.request().messages][0] == "user"
+    assert next(message["role"] for message in talk.request().messages) == "user"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from io import BytesIO
@@ -759,7 +760,7 @@ def _recounted(item: Item, trace: Trace) -> int:
 @given(conversations())
 def test_turns_lie_end_to_end_and_history_only_grows(trace: Trace) -> None:
     turns = trace.turns
-    assert all(before.end == after.start for before, after in zip(turns, turns[1:], strict=False))
+    assert all(before.end == after.start for before, after in itertools.pairwise(turns))
     assert turns[-1].end == len(trace.messages)
     assert all(turn.start <= turn.sent <= turn.end for turn in turns)
     assert trace.demand(words)["history"].is_monotonic_increasing

@@ -55,7 +55,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(
     saved: Path,
-    core: Path,  # noqa: F811
+    core: Path,
 ) -> None:
     """300 recorded requests in an environment into which nothing but the core is installed."""
     once = bk.load_trace("coding-agent")

@@ -1,5 +1,6 @@
 """The design card: what is what kind of text, how far off the cheap count is, and what a budget holds in truth."""
 
+import itertools
 from time import process_time
 from typing import Any
 
@@ -319,7 +320,7 @@ def test_the_windows_of_a_slider_end_at_the_models_and_each_has_a_place() -> Non
     card = bk.DesignCard("chat", model="gpt-4.1")
     stops = [size for size, _ in card.view.choices["windows"]]
     assert stops[-1] == bk.model("gpt-4.1").window
-    assert all(after / before <= 1.26 for before, after in zip(stops, stops[1:], strict=False))
+    assert all(after / before <= 1.26 for before, after in itertools.pairwise(stops))
     assert len([stop for stop in stops if stop > 64_000]) > 15
     card.set(window=3_000_000)
     assert shown(card, "window") == 3_000_000, "a typed value goes on"

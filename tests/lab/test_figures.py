@@ -1,5 +1,6 @@
 """Figures: the table behind each, what is drawn from it, one colour a section, and names that stay text."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -199,7 +200,7 @@ def test_names_at_the_ends_of_lines_stand_in_the_order_of_the_lines_and_off_them
     notes = end_labels(table, {"high": "high", "low": "low", "flat": "flat"}, 10)
     assert [note["text"] for note in notes] == ["flat", "low", "high"]
     places = [note["y"] for note in notes]
-    assert all(after - before >= 10 for before, after in zip(places, places[1:], strict=False))
+    assert all(after - before >= 10 for before, after in itertools.pairwise(places))
     assert places[0] == 70, "above its own line; the others end higher"
 
 

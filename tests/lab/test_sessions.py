@@ -433,7 +433,7 @@ def test_a_summarys_call_that_itself_exceeds_the_window_is_counted(made_up: bk.S
     assert (
         number_of(table, "early", "call_overflows") == 0 < number_of(table, "early", "compactions")
     )
-    assert [notice for notice in notices(table) if "call" in notice][0].startswith(
+    assert next(notice for notice in notices(table) if "call" in notice).startswith(
         "late writes a summary with a call"
     )
 

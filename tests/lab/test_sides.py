@@ -92,7 +92,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     assert rows["system"] == ["819", "819", "400"]
     assert "window" not in rows
     assert all(len(set(cells)) > 1 for cells in rows.values())
-    first, second = card.settings.pins
+    _first, second = card.settings.pins
     card._receive_fold_event({"fold": "sides", **drawn["columns"][0]["unpin"]})
     assert card.settings.pins == (second,)
     assert card.settings.pinned == second.budget(bk.model(DEFAULT_MODEL))

@@ -345,10 +345,7 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
         return dict.fromkeys(BILLED)
     totals["model"] = session.model
     # JSON has no word for a number that is not known.
-    return {
-        name: None if totals[name] != totals[name] else totals[name]  # noqa: PLR0124
-        for name in BILLED
-    }
+    return {name: None if totals[name] != totals[name] else totals[name] for name in BILLED}
 
 
 def _cache_folder() -> Path | None:
