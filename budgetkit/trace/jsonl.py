@@ -57,6 +57,7 @@ _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+@dataclass(frozen=True)
 class BrokenLine:
     """A line that is not valid JSON, and its error.
 
@@ -64,8 +65,7 @@ class BrokenLine:
     is rejected.
     """
 
-    def __init__(self, error: ValueError) -> None:
-        self.error = error
+    error: ValueError
 
 
 def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:

@@ -35,7 +35,7 @@ from budgetkit.requests.reading.formats import (
     value_at,
 )
 from budgetkit.requests.reading.parts import as_list
-from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
+from budgetkit.requests.reading.records import LocatedMessage, is_record, raw_of
 from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings
@@ -298,7 +298,7 @@ def _converted(value: Any) -> list[Data] | None:
         return converted(value)
     conversations = []
     for _, conversation in sessions.session_conversations(enumerate(lines, start=1)):
-        messages = [placed(message)[1] for message in conversation["messages"]]
+        messages = [*map(raw_of, conversation["messages"])]
         conversations.append({**conversation, "messages": messages})
     return conversations or None
 
@@ -495,7 +495,7 @@ def _title(value: Raw) -> str:
 
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
-    content = value_at(placed(record)[1], "content")
+    content = value_at(raw_of(record), "content")
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))

@@ -93,8 +93,32 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     documents = corpus_of(texts).texts
     if not documents:
         raise ValueError("No texts to count. Pass at least one.")
-    counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
-    table = pd.DataFrame([_row(way, documents) for way in counted_by])
+    rows = []
+    for way in counters or ("chars/4", "o200k_base"):
+        count = counter(way)
+        other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
+        kind = _KINDS.get(type(count).__name__, other)
+        if kind != "endpoint":
+            count(documents[0])  # the first call loads what it needs
+        begun = perf_counter_ns()
+        tokens = sum(map(count, documents))
+        taken = (perf_counter_ns() - begun) / 1_000 / len(documents)
+        costs, use = USES[kind]
+        rows.append(
+            {
+                "name": count.name,
+                "kind": kind,
+                "exact": count.exact,
+                "basis": basis_of(count),
+                "tokens": tokens,
+                "off": float("nan"),
+                "microseconds": taken,
+                "network": kind == "endpoint",
+                "costs": costs,
+                "use": use,
+            }
+        )
+    table = pd.DataFrame(rows)
     references = [
         *table["tokens"][table["kind"] == "endpoint"],
         *table["tokens"][table["exact"]],
@@ -103,29 +127,6 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     if references and references[0]:
         table["off"] = table["tokens"] / references[0] - 1
     return table
-
-
-def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
-    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
-    kind = _KINDS.get(type(count).__name__, other)
-    if kind != "endpoint":
-        count(texts[0])  # the first call loads what it needs
-    begun = perf_counter_ns()
-    tokens = sum(count(text) for text in texts)
-    taken = (perf_counter_ns() - begun) / 1_000 / len(texts)
-    costs, use = USES[kind]
-    return {
-        "name": count.name,
-        "kind": kind,
-        "exact": count.exact,
-        "basis": basis_of(count),
-        "tokens": tokens,
-        "off": float("nan"),
-        "microseconds": taken,
-        "network": kind == "endpoint",
-        "costs": costs,
-        "use": use,
-    }
 
 
 Given = Counter | Count | Model | str

@@ -49,6 +49,11 @@ def placed(record: Any) -> tuple[int | None, Any]:
     return (None, record)
 
 
+def raw_of(record: Any) -> Any:
+    """Return a record without its line."""
+    return record.value if isinstance(record, LocatedMessage) else record
+
+
 def message_at_line(line: int | None, message: Any) -> Any:
     """Return a message with its line in the file, if one is known."""
     if line is None:
@@ -305,7 +310,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
         return []
     if row.each:
         items = read_records(value_at(raw, row.each), _ITEMS).messages
-        messages = [{**placed(item)[1]} for item in items]
+        messages = [{**raw_of(item)} for item in items]
     elif row.said:
         messages = _fields(raw, row)
     else:
@@ -524,7 +529,7 @@ def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
     answers = (
         at
         for at in reversed(range(len(messages)))
-        if value_at(placed(messages[at])[1], "role") == "assistant"
+        if value_at(raw_of(messages[at]), "role") == "assistant"
     )
     place = next(answers, None)
     paths = format_table("paths")

@@ -21,7 +21,7 @@ from budgetkit.requests.reading.formats import (
     without_empty,
 )
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
+from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
 from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import (
     COPIED,
@@ -48,7 +48,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     Examples
     --------
     >>> item = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "Hello world"}}
-    >>> placed(codex_conversation([(1, item)], [])["messages"][0])[1]["content"]
+    >>> raw_of(codex_conversation([(1, item)], [])["messages"][0])["content"]
     'Hello world'
     """
     read = Records()
@@ -106,7 +106,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         if kind == "compacted":
             compactions[-1]["messages"] = len(read.messages) - messages_before
         added = read.messages[messages_before:]
-        if added and placed(added[-1])[1].get("role") != "assistant":
+        if added and raw_of(added[-1]).get("role") != "assistant":
             started = time
 
         # The usage of a request follows its answer.
@@ -119,7 +119,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         total, latest = value_at(info, "total_token_usage"), value_at(info, "last_token_usage")
         sums = (total, latest or _growth(total, last_sums[0]))
         places = range(len(read.messages))[: -1 - _NEAR : -1]
-        answers = (n for n in places if placed(read.messages[n])[1].get("role") == "assistant")
+        answers = (n for n in places if raw_of(read.messages[n]).get("role") == "assistant")
         place = next(answers, None)
         counted = billed(sums[1], place, about.get("model"), time=time, started=started)
         if counted is None or sums == last_sums:
@@ -279,7 +279,7 @@ def cline_conversation(value: Raw) -> Data:
     shown: list[Data] = []
     usage: list[Data] = []
     for record in value["messages"]:
-        raw = placed(record)[1]
+        raw = raw_of(record)
         text = value_at(raw, "text")
         if not isinstance(text, str) or not text:
             continue

@@ -33,7 +33,7 @@ from budgetkit.requests.reading.records import (
     call_order,
     is_record,
     paired,
-    placed,
+    raw_of,
     read_records,
     system_messages,
 )
@@ -70,9 +70,9 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     'Hello world'
     """
     if isinstance(value, list) and value:
-        row = row_of_lines(placed(value[0])[1])
+        row = row_of_lines(raw_of(value[0]))
         if row is not None:
-            return by_document({"lines": [placed(record)[1] for record in value]}, row)
+            return by_document({"lines": [*map(raw_of, value)]}, row)
     value = _as_document(value)
     if not isinstance(value, Mapping) or (
         "messages" in value and str(value.get("format")) in format_names()
@@ -120,7 +120,7 @@ def by_document(value: Raw, row: Format) -> list[Data]:
 def _as_document(value: Any) -> Any:
     """Wrap a list of messages, and nest the flat attributes of a span."""
     if isinstance(value, list):
-        raw = [placed(entry)[1] for entry in value]
+        raw = [*map(raw_of, value)]
         objects = objects_in(raw)
         is_blocks = all("role" not in e and e.get("type") in _BLOCKS for e in objects)
         if raw and is_blocks and len(objects) == len(raw):
@@ -178,10 +178,10 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     if not isinstance(value.get("messages"), list):
         return None
     read = read_records(value["messages"], None, value.get("model"))
-    messages = objects_in([placed(message)[1] for message in read.messages])
+    messages = objects_in([*map(raw_of, read.messages)])
     if not read.formats and not read.notes and not any("native" in m for m in messages):
         return None
-    records = objects_in([placed(record)[1] for record in value["messages"]])
+    records = objects_in([*map(raw_of, value["messages"])])
     usual = "openai-responses" if any(map(is_item, records)) else "openai-chat"
     format = next(iter(read.formats), usual)
     conversation = {**value, "messages": read.messages, "format": format}
@@ -242,7 +242,7 @@ def _finished(
 ) -> Data:
     """Pair calls with results, order them, and add the warnings."""
     # Results before their call are moved after it, and usage with its message.
-    order = call_order([placed(message)[1] for message in conversation["messages"]])
+    order = call_order([*map(raw_of, conversation["messages"])])
     places = {before: after for after, before in enumerate(order)}
     for row in usage:
         row["message_index"] = places.get(row["message_index"], row["message_index"])

@@ -24,7 +24,7 @@ from typing import Any
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.parts import as_text, objects_in
-from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
+from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
 from budgetkit.trace.importers import COPIED, agents, billed, notes_of, unknown_kinds
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
@@ -345,7 +345,7 @@ def _conversation(
                 settings.append({"at": start, "thinking": level})
             level_before = level
         for message in read_records([entry.message]).messages:
-            timed = placed(message)[1] | without_empty(timestamp=record.get("timestamp"))
+            timed = raw_of(message) | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
         counted = _usage(entry, len(read.messages) - 1, side_chain)
         if len(read.messages) > start and counted:
