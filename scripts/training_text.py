@@ -18,7 +18,7 @@ import numpy as np
 
 import budgetkit
 from budgetkit.counters import encodings
-from budgetkit.lab.accuracy.corpora.shipped import RECIPES, generate
+from budgetkit.lab.accuracy.corpora import RECIPES, generate
 
 __all__ = ["Document", "odd", "read", "sources", "spoken"]
 

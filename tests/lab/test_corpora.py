@@ -15,6 +15,7 @@ import yaml
 
 import budgetkit as bk
 from budgetkit.lab.accuracy.corpora import (
+    RECIPES,
     Corpus,
     Document,
     folder,
@@ -24,7 +25,6 @@ from budgetkit.lab.accuracy.corpora import (
     shipped,
     standard_library,
 )
-from budgetkit.lab.accuracy.corpora.shipped import RECIPES
 
 
 def test_the_mini_corpus_has_languages_by_script_code_and_formats() -> None:

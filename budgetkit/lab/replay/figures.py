@@ -116,7 +116,7 @@ LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
-_LEGEND: Data = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
+LEGEND: Data = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 _MOST_WIDE = 400  # messages
 
 
@@ -155,7 +155,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
         "shapes": [across(limit, ALARM)],
     }
     y = {**TOKENS, "range": [0, limit * 1.23], "showgrid": False}
-    return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
+    return {"data": traces, "layout": layout(340, _axis(table), y, **more, **LEGEND)}
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
@@ -192,7 +192,7 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
     y = {**TOKENS, "rangemode": "tozero"}
     return {
         "data": traces,
-        "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND),
+        "layout": layout(340, _axis(table), y, hovermode="x unified", **LEGEND),
     }
 
 
@@ -296,7 +296,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     y_axis = {"title": "message", "autorange": "reversed", **counted(len(table))}
     return {
         "data": traces,
-        "layout": layout(340, request_axis(last, every_turn), y_axis, **_LEGEND),
+        "layout": layout(340, request_axis(last, every_turn), y_axis, **LEGEND),
     }
 
 

@@ -15,9 +15,8 @@ import budgetkit.frames as pd
 from budgetkit.budget import Budget, block, brief, check_choice
 from budgetkit.budget.errors import wrong_type
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.cost import Prices, PromptCache
 from budgetkit.lab.replay.prefix import PrefixLayout
-from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.pruning import NEVER, SHRUNK, SUMMARISED, Policy

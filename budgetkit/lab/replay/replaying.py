@@ -39,7 +39,7 @@ from budgetkit.inputs.budgets import (
     setup_of,
 )
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.cost import CACHES, IDEAL, Prices, PromptCache, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (
     By,
@@ -52,7 +52,6 @@ from budgetkit.lab.replay.prefix import (
     place,
     requests_of,
 )
-from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.message import Message
 from budgetkit.models import resolve
 from budgetkit.plan import Floats, Ints, Item, allocate, allocate_columns, with_undeclared
@@ -115,7 +114,7 @@ def replay(
     by : {"turn", "request", "usage"}
         Requests to replay: one per turn, one per answer of the model, or one per request billed by the provider.
     cache : PromptCache, optional
-        The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; default: the
+        The provider's prompt cache, one of :data:`budgetkit.lab.replay.cost.CACHES` or your own; default: the
         ideal one, "longest prefix". A price for cached tokens in `prices` takes precedence.
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`.

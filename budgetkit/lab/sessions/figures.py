@@ -26,7 +26,7 @@ from budgetkit.lab.figures.question import (
     short,
     table_rows,
 )
-from budgetkit.lab.replay.figures import LINES, request_axis
+from budgetkit.lab.replay.figures import LEGEND, LINES, request_axis
 from budgetkit.lab.replay.outcome import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text
@@ -41,7 +41,6 @@ _ACTS = (
     ("compacts", "compaction", "triangle-down", ALARM, 8),
     ("clears", "results cleared", "circle", ORANGE, 4),
 )
-_LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
@@ -214,7 +213,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, **shown))
     x = request_axis(int(at.max()) - 1)  # lines end at the last request, areas after it
     y = {**TOKENS, "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
+    return {"data": traces, "layout": layout(320, x, y, **LEGEND)}
 
 
 def _say_reads(table: pd.DataFrame) -> str:
@@ -266,7 +265,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         "price of a cached token, as a share of the input price", map("{:g}".format, reads)
     )
     y_axis = _steps("window, in tokens", map(short, windows))
-    more = {"annotations": notes, "shapes": [style | edge for edge in edges], **_LEGEND}
+    more = {"annotations": notes, "shapes": [style | edge for edge in edges], **LEGEND}
     return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
 
 

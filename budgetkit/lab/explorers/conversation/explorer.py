@@ -33,10 +33,9 @@ from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.cost import Prices, PromptCache, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import By
-from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.pruning import NEVER, Policy, policy_of
@@ -227,7 +226,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     by : {"turn", "request"}, optional
         One request per turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
-        The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
+        The prompt cache, by a name in :data:`budgetkit.lab.replay.cost.CACHES`, or your own.
     prices : Prices, str or Model, optional
         Token prices, or the name of a model to take them from; default: looked up for the model.
 
