@@ -110,6 +110,20 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
                 "Put the assistant message with that call before it, or leave it out."
             )
     messages = tuple(read_messages)
+    # The passages by message; those beside the messages belong to one of them.
+    contexts = {index: message.contexts for index, message in enumerate(messages)}
+    if passages := value.get("contexts"):
+        if not isinstance(passages, list | tuple):
+            expected = "a list of passages, texts or objects"
+            kind = type(passages).__name__
+            raise ValueError(f"{where}: Invalid contexts of type {kind}. Expected {expected}.")
+        index = meta.get("contexts_apply_to_message", last_user(messages))
+        if not isinstance(index, int) or index not in contexts:
+            raise ValueError(
+                f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
+            )
+        with place_name(where):
+            contexts[index] += tuple(map(Passage.of, passages))
     notes = []
     unknown = (as_list(row.get("unknown")) for row in objects_in(value.get("usage")))
     if names := [*dict.fromkeys(map(str, chain.from_iterable(unknown)))]:
@@ -128,7 +142,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         str(value["id"]) if value.get("id") is not None else default_id,
         messages,
         tuple(tools),
-        _contexts(messages, value.get("contexts"), meta, where),
+        {index: inside for index, inside in contexts.items() if inside},
         meta,
         where,
         fields,
@@ -202,26 +216,6 @@ def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
     if type(place) is not int:
         return row
     return {**row, name: places.get(place, place)}
-
-
-def _contexts(
-    messages: tuple[Message, ...], passages: Any, meta: Raw, where: str
-) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message."""
-    contexts = {index: message.contexts for index, message in enumerate(messages)}
-    if passages and not isinstance(passages, list | tuple):
-        expected = "a list of passages, texts or objects"
-        kind = type(passages).__name__
-        raise ValueError(f"{where}: Invalid contexts of type {kind}. Expected {expected}.")
-    if passages:
-        index = meta.get("contexts_apply_to_message", last_user(messages))
-        if not isinstance(index, int) or index not in contexts:
-            raise ValueError(
-                f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
-            )
-        with place_name(where):
-            contexts[index] += tuple(map(Passage.of, passages))
-    return {index: inside for index, inside in contexts.items() if inside}
 
 
 def to_line(trace: Trace) -> str:

@@ -8,6 +8,7 @@ Undercounts overflow a window, overcounts waste it; each has its colour.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -88,39 +89,6 @@ def beginning(text: str) -> str:
     return f"{shown[:_BEGINNING]}…"
 
 
-def _points(
-    table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object
-) -> list[Spec]:
-    """Draw the documents with hovers, and a ring around the one being read."""
-    colours = [ALARM if error < 0 else BLUE for error in table["error"]]
-    whole = {"cliponaxis": False}  # over the edge of the figure, too
-    mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
-    tips = {
-        "text": _hovers(table),
-        "customdata": table["number"].tolist(),
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-    ring = [place for place, is_read in enumerate(table["read"]) if is_read]
-    around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
-    ring_x, ring_y = ([side[place] for place in ring] for side in (x, y))
-    read = points(ring_x, ring_y, hoverinfo="skip", marker=around, **whole)
-    return [points(x, y, marker=mark, **tips, **whole), read]
-
-
-def _hovers(table: pd.DataFrame) -> list[str]:
-    tips = []
-    for row in table.itertuples():
-        name = (
-            f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
-        )
-        begins = f"<br>\u2068{plain(str(row.begins))}\u2069" if row.begins else ""
-        counts = (
-            f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
-        )
-        tips.append(f"{name}{begins}{counts}{signed_percent(float(row.error))}")  # type: ignore[arg-type]
-    return tips
-
-
 def signed_percent(share: float, digits: int = 1) -> str:
     """Format a share as a signed percentage.
 
@@ -137,45 +105,61 @@ def signed_percent(share: float, digits: int = 1) -> str:
     return f"{rounded:+,.{digits}f} %".replace("-", "\u2212")
 
 
-def _clipped(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
-    """Return errors in percent, the axis' end, and a mark for each."""
-    error = 100 * table["error"].to_numpy(float)
-    far = min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95)))
-    end = max(20.0, float(np.ceil(far / 10) * 10))
-    marks = ["triangle-right" if value > end else "circle" for value in error]
-    return np.minimum(error, end).round(2).tolist(), end, marks
-
-
-def _axis(error: list[float], end: float) -> Spec:
-    low = min(-5.0, float(np.floor(min(error) / 10) * 10))
-    reach = end - low
-    ends = [low - 0.03 * reach, end + 0.03 * reach]
-    return {"range": ends, "ticksuffix": " %", "nticks": 5, "tickangle": 0, "zerolinewidth": 2}
-
-
 def _draw_strip(table: pd.DataFrame) -> Spec:
     classes = list(dict.fromkeys(table["class"]))
     row = {name: len(classes) - 1 - place for place, name in enumerate(classes)}
-    error, end, marks = _clipped(table)
-    places = [
+
+    # Errors in percent, those beyond the end of the axis at its end.
+    error = 100 * table["error"].to_numpy(float)
+    far = min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95)))
+    end = max(20.0, float(np.ceil(far / 10) * 10))
+    low = min(-5.0, float(np.floor(error.min() / 10) * 10))
+    x = np.minimum(error, end).round(2).tolist()
+    y = [
         row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5)
         for number, name in enumerate(table["class"])
     ]
-    first = table.drop_duplicates("class")
-    ticks = [
-        f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()
-    ]
-    place = {"xref": "paper", "xanchor": "left", "yref": "y"}
+
+    # The documents with hovers, and a ring around the one being read.
+    tips = []
+    for document in table.itertuples():
+        name = label(str(document.document) or str(document.source), 44)
+        begins = f"<br>\u2068{plain(str(document.begins))}\u2069" if document.begins else ""
+        off = signed_percent(float(document.error))  # type: ignore[arg-type]
+        tips.append(
+            f"<b>{name}</b>, {plain(str(document.language))}{begins}<br>{document.exact:,} tokens; "
+            f"{label(str(document.counter), 44)} estimates {document.estimate:,}: {off}"
+        )
+    whole = {"cliponaxis": False}  # over the edge of the figure, too
+    mark = {
+        "size": 7,
+        "opacity": 0.72,
+        "color": [ALARM if share < 0 else BLUE for share in error],
+        "symbol": ["triangle-right" if share > end else "circle" for share in error],
+    }
+    hover = {"text": tips, "hovertemplate": "%{text}<extra></extra>"}
+    drawn = points(x, y, marker=mark, customdata=table["number"].tolist(), **hover, **whole)
+    around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
+    ring_x, ring_y = ([*compress(side, table["read"])] for side in (x, y))
+    ring = points(ring_x, ring_y, hoverinfo="skip", marker=around, **whole)
+
+    # A class on each line, with its mean error.
+    ticks = []
     notes = []
-    for _, r in first.iterrows():
-        off = f"{100 * r['class_error']:,.{int(r['class_error'] < 1)}f} % off"
-        notes.append(note(off, 1, row[r["class"]], **place))
-    y: Spec = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks}
-    y |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
-    x = {**_axis(error, end), "title": _SIDES}
-    drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
-    drawn["margin"]["r"] = 72
-    return {"data": _points(table, error, places, symbol=marks), "layout": drawn}
+    place = {"xref": "paper", "xanchor": "left", "yref": "y"}
+    for first in table_rows(table.drop_duplicates("class")):
+        ticks.append(f"{label(str(first['class']), 20)} ({first['class_documents']:,})")
+        off = f"{100 * first['class_error']:,.{int(first['class_error'] < 1)}f} % off"
+        notes.append(note(off, 1, row[first["class"]], **place))
+    reach = 0.03 * (end - low)
+    x_axis = {"range": [low - reach, end + reach], "ticksuffix": " %", "nticks": 5}
+    x_axis |= {"tickangle": 0, "zerolinewidth": 2, "title": _SIDES}
+    y_axis: Spec = {"tickvals": [*row.values()], "ticktext": ticks}
+    y_axis |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
+    height = max(190, 44 * len(classes) + 70)
+    strip = layout(height, x_axis, y_axis, annotations=notes, meta={"top": 6})
+    strip["margin"]["r"] = 72
+    return {"data": [drawn, ring], "layout": strip}
 
 
 #: Draw each document's error, class by class.

@@ -134,8 +134,6 @@ def objective_of(
     objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
 ) -> tuple[str, Objective]:
     """Return an objective by name or from a function."""
-    if isinstance(objective, Objective):
-        return next(name for name, known in OBJECTIVES.items() if known == objective), objective
     if callable(objective):
         name = getattr(objective, "__name__", "objective")
         return name, Objective(objective, name, "has", f"less {name}")
