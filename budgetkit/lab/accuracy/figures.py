@@ -341,12 +341,12 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
             level = (x > middle) & (x < at) & (np.abs(y - height) < 2 * _LINE * top)
             # Clear of the points that the label would cover.
             left = min([at, *x[level].tolist()]) - 0.06 * wide
-            label: Spec = {"x": at, "y": float(y[heap].mean()), "text": text, "ay": height}
+            arrow: Spec = {"x": at, "y": float(y[heap].mean()), "text": text, "ay": height}
             if is_right:
-                label |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
+                arrow |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
             else:
-                label |= {"ax": 26, "xanchor": "left", "align": "left"}
-            notes.append(label | _ARROW)
+                arrow |= {"ax": 26, "xanchor": "left", "align": "left"}
+            notes.append(arrow | _ARROW)
             height += half
     return notes
 

@@ -28,6 +28,7 @@ from budgetkit.lab.figures.question import (
     Spec,
     across,
     counted,
+    hover,
     label,
     layout,
     line,
@@ -223,52 +224,41 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 def _draw_spending(table: pd.DataFrame) -> Spec:
     policies = list(dict.fromkeys(table["policy"]))
-    traces = []
+    # A colour for each policy or, if all are used, another dash.
+    styles = {}
     for number, policy in enumerate(policies):
+        dash = DASHES[number // len(LINES) % len(DASHES)]
+        styles[policy] = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+    traces = []
+    for policy, style in styles.items():
         rows = table[table["policy"] == policy]
-        more = {
-            "name": plain(policy),
-            "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>",
-        }
-        traces.append(line(rows["request"], rows["spent"], line=_line(number), **more))
-    unit = str(table["unit"].iloc[0])
-    notes = _spending_labels(table, policies)
-    top = 1.05 * float(table["spent"].max())
-    y = {"title": unit, "range": [0, top or 1.0], "tickformat": tick_format(top)}
-    height = max(320, 16 * len(policies) + 100)  # so that each name has a line
-    spec_layout = layout(height, _axis(table), y, hovermode="x unified", annotations=notes)
-    spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
-    return {"data": traces, "layout": spec_layout}
+        form = "%{y:,.4~g} " + plain(policy) + "<extra></extra>"
+        more = {"name": plain(policy), "hovertemplate": form}
+        traces.append(line(rows["request"], rows["spent"], line=style, **more))
 
-
-def _line(number: int) -> Spec:
-    """Return the line style of a policy: a colour or, if all are used, a dash."""
-    dash = DASHES[number // len(LINES) % len(DASHES)]
-    return {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
-
-
-def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
-    """Label the lines at their ends, if the labels do not overlap."""
+    # The names at the ends of the lines, upwards from the cheapest.
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
-    top = float(table["spent"].max())
-    gap = min(0.075, 1 / len(policies)) * top
-    labels: list[Spec] = []
+    highest = float(table["spent"].max())
+    top = 1.05 * highest
+    gap = min(0.075, 1 / len(policies)) * highest
+    notes: list[Spec] = []
+    places = {"xanchor": "left", "xshift": 4, "yanchor": "middle"}
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
-        line_style = _line(policies.index(policy))
-        swatch = f'<span style="color:{line_style["color"]}">{signs[line_style["dash"]]}</span>'
-        y = max(float(end), labels[-1]["y"] + gap) if labels else float(end)
-        labels.append(
-            note(
-                f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"
-            )
-        )
-    # upwards from the cheapest they may have left the figure: what is too high comes down
-    highest = top
-    for shown in reversed(labels):
+        style = styles[policy]
+        swatch = f'<span style="color:{style["color"]}">{signs[str(style["dash"])]}</span>'
+        height = max(float(end), notes[-1]["y"] + gap) if notes else float(end)
+        notes.append(note(f"{swatch} {label(policy)}", int(at), height, **places))
+    # They may have left the figure: what is too high comes down.
+    for shown in reversed(notes):
         shown["y"] = min(shown["y"], highest)
         highest = shown["y"] - gap
-    return labels
+    unit = str(table["unit"].iloc[0])
+    y = {"title": unit, "range": [0, top or 1.0], "tickformat": tick_format(top)}
+    tall = max(320, 16 * len(policies) + 100)  # so that each name has a line
+    spec_layout = layout(tall, _axis(table), y, hovermode="x unified", annotations=notes)
+    spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
+    return {"data": traces, "layout": spec_layout}
 
 
 def _dropping_table(outcome: Replay) -> pd.DataFrame:
@@ -285,7 +275,19 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     # Pixels; of very many lines none may cover its neighbours.
     width = 2.0 if len(table) <= _MOST_WIDE else 0.5
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
-    traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
+    traces = []
+    for fate in fates:
+        # Each message's line from its first request to its removal.
+        x: list[Any] = []
+        y: list[Any] = []
+        texts: list[Any] = []
+        for row in table_rows(table[table["fate"] == fate]):
+            text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
+            x += [int(row["first"]), int(row["until"]), None]
+            y += [int(row["message"])] * 2 + [None]
+            texts += [plain(text)] * 2 + [None]
+        style = {"color": _FATES[fate], "width": width}
+        traces.append(line(x, y, mode="lines", name=fate, line=style, **hover(texts)))
     # Entries of the legend that are thick enough to see.
     traces += [
         line([None], [None], mode="lines", name=fate, line={"color": _FATES[fate], "width": 4})
@@ -298,22 +300,6 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
         "data": traces,
         "layout": layout(340, request_axis(last, every_turn), y_axis, **LEGEND),
     }
-
-
-def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
-    """Draw each message's line from its first request to its removal."""
-    x: list[Any] = []
-    y: list[Any] = []
-    texts: list[Any] = []
-    for row in table_rows(table):
-        text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
-        x += [int(row["first"]), int(row["until"]), None]
-        y += [int(row["message"])] * 2 + [None]
-        texts += [plain(text)] * 2 + [None]
-    shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
-    return line(
-        x, y, mode="lines", name=fate, line={"color": _FATES[fate], "width": width}, **shown
-    )
 
 
 def _say_timeline(table: pd.DataFrame) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -103,19 +102,47 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
         top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
-        title = str(part["label"].iloc[0])
+        title = plain(str(part["label"].iloc[0]))
         texts = [
-            f"{plain(title)}, request {at:,}: {size:,} tokens"
+            f"{title}, request {at:,}: {size:,} tokens"
             for at, size in part[["request", "sent"]].values
         ]
         style = {"color": SLATE, "width": 1.3}
-        shown = hover(texts)
-        traces.append(line(part["request"], height, line=style, name=plain(title), **shown))
-        traces += _acts(part, height, plain(title))
-        traces += _followed(part, lane, plain(title))
+        traces.append(line(part["request"], height, line=style, name=title, **hover(texts)))
+
+        # The requests at which the rule summarises, clears or drops.
+        for column, word, symbol, colour, size in _ACTS:
+            here = part[part[column]]
+            if here.empty:
+                continue
+            texts = [
+                f"{title}: {word} at request {at:,}, {tokens:,} tokens after"
+                for at, tokens in here[["request", "sent"]].values
+            ]
+            mark = {"symbol": symbol, "color": colour, "size": size}
+            at = height[here.index]
+            traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
+
+        # The requests that contain or need the followed message.
+        base = -lane - 0.07
+        there = part.loc[part["followed"], "request"]
+        if not there.empty:
+            ends = [int(there.min()), int(there.max())]
+            shown = hover([f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2)
+            traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
+        needed = part[part["needed"]]
+        if not needed.empty:
+            texts = [
+                f"{title}: needed at request {at:,} and is {'there' if is_there else 'gone'}"
+                for at, is_there in needed[["request", "followed"]].values
+            ]
+            colours = [GREEN if is_there else ALARM for is_there in needed["followed"]]
+            mark = {"symbol": "x", "color": colours, "size": 8}
+            on_base = [base] * len(needed)
+            traces.append(points(needed["request"], on_base, marker=mark, **hover(texts)))
         words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
-        notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
+        notes.append(note(f"<b>{title}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     height = _PIXELS * len(systems) + 130
     x = request_axis(int(table["request"].max()) - 1)
     y = {
@@ -125,62 +152,19 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         "zeroline": False,
     }
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
-    traces += _legend(table)
-    return {"data": traces, "layout": layout(height, x, y, annotations=notes, **below)}
 
-
-def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
-    """Mark the requests at which a rule summarises, clears or drops."""
-    traces = []
-    for column, word, symbol, colour, size in _ACTS:
-        here = part[part[column]]
-        if here.empty:
-            continue
-        texts = [
-            f"{title}: {word} at request {at:,}, {tokens:,} tokens after"
-            for at, tokens in here[["request", "sent"]].values
-        ]
-        mark = {"symbol": symbol, "color": colour, "size": size}
-        at = height[here.index]
-        traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
-    return traces
-
-
-def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
-    """Draw the requests that contain or need the followed message."""
-    base = -lane - 0.07
-    there = part[part["followed"]]
-    traces = []
-    if not there.empty:
-        ends = [int(there["request"].min()), int(there["request"].max())]
-        shown = hover([f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2)
-        traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
-    needed = part[part["needed"]]
-    if not needed.empty:
-        colours = [GREEN if is_there else ALARM for is_there in needed["followed"]]
-        texts = [
-            f"{title}: needed at request {at:,} and is {'there' if is_there else 'gone'}"
-            for at, is_there in needed[["request", "followed"]].values
-        ]
-        mark = {"symbol": "x", "color": colours, "size": 8}
-        shown = hover(texts)
-        traces.append(points(needed["request"], [base] * len(needed), marker=mark, **shown))
-    return traces
-
-
-def _legend(table: pd.DataFrame) -> list[Spec]:
-    """Return the legend entries for the table's contents."""
-    entries = [line([None], [None], name="prompt", line={"color": SLATE, "width": 2})]
+    # The legend has entries for what the table contains.
+    traces.append(line([None], [None], name="prompt", line={"color": SLATE, "width": 2}))
     marks = (
         *_ACTS,
         ("followed", "the message is there", "square", GREEN, 0),
         ("needed", "a call needs it", "x", ALARM, 0),
     )
-    for column, words, symbol, colour, _ in marks:
+    for column, name, symbol, colour, _ in marks:
         if table[column].any():
             mark = {"symbol": symbol, "color": colour, "size": 9}
-            entries.append(points([None], [None], name=words, marker=mark))
-    return entries
+            traces.append(points([None], [None], name=name, marker=mark))
+    return {"data": traces, "layout": layout(height, x, y, annotations=notes, **below)}
 
 
 def _reads_table(session: Session) -> pd.DataFrame:
