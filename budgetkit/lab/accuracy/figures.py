@@ -26,7 +26,7 @@ from budgetkit.lab.figures.question import (
     with_texts,
 )
 from budgetkit.lab.figures.scales import INK
-from budgetkit.plan import Floats, allocate
+from budgetkit.plan import allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000
@@ -279,6 +279,10 @@ def _table_speeds(
     return table.sort_values("error", ignore_index=True)
 
 
+_ARROW = {"ayref": "y", "showarrow": True, "yanchor": "middle", "arrowhead": 0}
+_ARROW |= {"arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
+
+
 def _draw_speeds(table: pd.DataFrame) -> Spec:
     x = table["megabytes_a_second"].tolist()
     y = (100 * table["error"]).round(2).tolist()
@@ -304,24 +308,16 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
         "ticksuffix": " %",
         "title": "mean absolute error",
     }
-    notes = _labels(np.log10(x), np.array(y), names, reach, top)
-    drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
-    return {"data": [dots], "layout": drawn}
 
-
-_ARROW = {"ayref": "y", "showarrow": True, "yanchor": "middle", "arrowhead": 0}
-_ARROW |= {"arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
-
-
-def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Return one label for each group of points, without overlaps."""
+    # One label for each group of points, without overlaps.
+    across, off = np.log10(x), np.array(y)
     # Points whose labels would lie over each other share one.
     heaps: list[list[int]] = []
     wide = reach[1] - reach[0]
-    for place in np.argsort(y, kind="stable").tolist():
+    for place in np.argsort(off, kind="stable").tolist():
         for heap in heaps:
-            across = abs(x[heap[0]] - x[place]) / wide
-            if across < 0.1 and abs(y[heap[0]] - y[place]) / top < _LINE:
+            distance = abs(across[heap[0]] - across[place]) / wide
+            if distance < 0.1 and abs(off[heap[0]] - off[place]) / top < _LINE:
                 heap.append(place)
                 break
         else:
@@ -329,26 +325,27 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
     middle = sum(reach) / 2
     notes = []
     for is_right in (False, True):
-        side = [heap for heap in heaps if (x[heap[0]] > middle) == is_right]
+        side = [heap for heap in heaps if (across[heap[0]] > middle) == is_right]
         height = -np.inf
-        for heap in sorted(side, key=lambda heap: float(y[heap].mean())):
+        for heap in sorted(side, key=lambda heap: float(off[heap].mean())):
             text = "<br>".join(
                 ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
             )
             half = _LINE * (text.count("<br>") + 1) / 2 * top
-            height = max(float(y[heap].mean()), height + half)
-            at = float(x[heap].min() if is_right else x[heap].max())
-            level = (x > middle) & (x < at) & (np.abs(y - height) < 2 * _LINE * top)
+            height = max(float(off[heap].mean()), height + half)
+            at = float(across[heap].min() if is_right else across[heap].max())
+            level = (across > middle) & (across < at) & (np.abs(off - height) < 2 * _LINE * top)
             # Clear of the points that the label would cover.
-            left = min([at, *x[level].tolist()]) - 0.06 * wide
-            arrow: Spec = {"x": at, "y": float(y[heap].mean()), "text": text, "ay": height}
+            left = min([at, *across[level].tolist()]) - 0.06 * wide
+            arrow: Spec = {"x": at, "y": float(off[heap].mean()), "text": text, "ay": height}
             if is_right:
                 arrow |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
             else:
                 arrow |= {"ax": 26, "xanchor": "left", "align": "left"}
             notes.append(arrow | _ARROW)
             height += half
-    return notes
+    drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
+    return {"data": [dots], "layout": drawn}
 
 
 #: Draw counters by speed and error.

@@ -147,10 +147,22 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
         raise ValueError(
             f"Cannot plan again with {more} more tokens. Pass a plan made by fit or allocate, and 1 token or more."
         )
+    # Each line with its change and the changed budget.
+    free = replace(plan.budget, deficit="signed")
+    changes = [("window", more, free.assign(window=free.window + more))]
+    for row in free:
+        if row.tokens is not None and (row.tokens or row.kind == "allocation"):
+            change = -min(more, row.tokens) if row.kind == "reserve" else more
+            changes.append((row.name, change, free.assign(**{row.name: row.tokens + change})))
+        elif row.kind == "allocation" and plan[row.name].cut:
+            # It may take all that is left already; more is what a floor keeps for it before the others take.
+            floor = plan[row.name].granted + min(more, plan[row.name].cut)
+            changes.append((row.name, more, free.assign(**{row.name: {"floor": floor}})))
+
     rows = []
     gap_now = _gap(plan)
     tokens_now, items_now, score_now = _kept(plan)
-    for line, change, budget in _changes(plan, more):
+    for line, change, budget in changes:
         other = plan.replan(budget, plan.contents)
         tokens, items, score = _kept(other)
         granted = {grant.section: grant.granted for grant in plan.grants}
@@ -169,22 +181,6 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows)
     return table.sort_values(["tokens", "score"], ascending=False, kind="stable", ignore_index=True)
-
-
-def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
-    """List each line with its change and the changed budget."""
-    budget = plan.budget
-    free = replace(budget, deficit="signed")
-    changes = [("window", more, free.assign(window=budget.window + more))]
-    for line in budget:
-        if line.tokens is not None and (line.tokens or line.kind == "allocation"):
-            change = -min(more, line.tokens) if line.kind == "reserve" else more
-            changes.append((line.name, change, free.assign(**{line.name: line.tokens + change})))
-        elif line.kind == "allocation" and plan[line.name].cut:
-            # It may take all that is left already; more is what a floor keeps for it before the others take.
-            floor = plan[line.name].granted + min(more, plan[line.name].cut)
-            changes.append((line.name, more, free.assign(**{line.name: {"floor": floor}})))
-    return changes
 
 
 def _kept(plan: Plan) -> tuple[int, int, float]:

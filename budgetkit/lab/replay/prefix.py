@@ -70,23 +70,16 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     if by == "turn":
         return trace.turns
     if by == "usage":
-        return _billed(trace)
+        # One request before each billed answer.
+        usage = usage_columns(trace)
+        places = usage["message_index"][in_line(usage)]
+        if not len(places):
+            raise ValueError(f"No usage in trace {brief(trace.id)}. Pass by='request'.")
+        starts = np.array([turn.start for turn in trace.turns])
+        turns = np.maximum(np.searchsorted(starts, places - 1, "right") - 1, 0)
+        billed = zip(map(trace.turns.__getitem__, turns.tolist()), places.tolist(), strict=True)
+        return tuple(Turn(turn.number, turn.start, place, turn.end) for turn, place in billed)
     return tuple(request for turn in trace.turns for request in _answered(trace.messages, turn))
-
-
-def _billed(trace: Trace) -> tuple[Turn, ...]:
-    """Return one request before each billed answer."""
-    usage = usage_columns(trace)
-    places = usage["message_index"][in_line(usage)]
-    if not len(places):
-        raise ValueError(f"No usage in trace {brief(trace.id)}. Pass by='request'.")
-    starts = np.array([turn.start for turn in trace.turns])
-    turns = np.searchsorted(starts, places - 1, "right") - 1
-    listed = [trace.turns[max(0, turn)] for turn in turns.tolist()]
-    return tuple(
-        Turn(turn.number, turn.start, place, turn.end)
-        for turn, place in zip(listed, places.tolist(), strict=True)
-    )
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
