@@ -170,7 +170,31 @@ def gemini_documents(session: Raw) -> list[Data]:
     >>> gemini_documents(session)[0]["messages"][0]["parts"]
     [{'text': 'Hello world'}]
     """
-    header, records = _header_and_records(session)
+    # A session of either file format has a header and records.
+    header = {name: value for name, value in session.items() if name != "messages"}
+    records = objects_in(session.get("messages"))
+    if isinstance(session.get("lines"), list):
+        header = {}
+        by_id: dict[str, Raw] = {}
+        for line in objects_in(session["lines"]):
+            if isinstance(line.get("$set"), Mapping):
+                fields = line["$set"]
+                header |= {name: field for name, field in fields.items() if name != "messages"}
+                by_id |= {
+                    record["id"]: record
+                    for record in objects_in(fields.get("messages"))
+                    if isinstance(record.get("id"), str)
+                }
+            elif "$rewindTo" in line:
+                # the reverted record is removed, and all after it
+                names = [*by_id, line["$rewindTo"]]
+                by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
+            elif isinstance(line.get("id"), str) and "type" in line:
+                by_id[line["id"]] = line
+            else:
+                header |= line
+        records = list(by_id.values())
+
     messages: list[Data] = []
     aside = 0
     model = None
@@ -191,34 +215,6 @@ def gemini_documents(session: Raw) -> list[Data]:
             aside += 1  # what the program told its user: info, warning, error
     notes = notes_of({"Left out: lines that Gemini CLI showed and did not send": aside})
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
-
-
-def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
-    """Split a session of either file format into its header and records."""
-    lines = session.get("lines")
-    if not isinstance(lines, list):
-        header = {name: value for name, value in session.items() if name != "messages"}
-        return header, objects_in(session.get("messages"))
-
-    header = {}
-    by_id: dict[str, Raw] = {}
-    for line in objects_in(lines):
-        if isinstance(line.get("$set"), Mapping):
-            header |= {name: field for name, field in line["$set"].items() if name != "messages"}
-            by_id |= {
-                record["id"]: record
-                for record in objects_in(line["$set"].get("messages"))
-                if isinstance(record.get("id"), str)
-            }
-        elif "$rewindTo" in line:
-            # the reverted record is removed, and all after it
-            names = [*by_id, line["$rewindTo"]]
-            by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
-        elif isinstance(line.get("id"), str) and "type" in line:
-            by_id[line["id"]] = line
-        else:
-            header |= line
-    return header, list(by_id.values())
 
 
 def _answer(record: Raw) -> list[Data]:
