@@ -236,7 +236,17 @@ class Engine:
         self.notes += floor_notices(
             self.planning_budget, section, demand[section], room.limit + pinned
         )
-        self.notes += self._uncut(entering)
+        # Of tool results that the policy cannot cut there is a warning.
+        clears = any(isinstance(stage, DropToolResults) for stage in self.policy.stages)
+        for slot in entering:
+            entry = tally.entries[slot]
+            if entry.message.role not in RESULT_ROLES or entry.message.is_cuttable:
+                continue
+            if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
+                self.notes.append(
+                    f"A tool result of {entry.tokens:,} tokens contains an image or a file, which cannot be cut to the "
+                    "policy's size. Send a smaller one."
+                )
         history.begin(tally.requests)
         steps = prune(
             history,
@@ -253,12 +263,13 @@ class Engine:
         left += self._apply_departures()
         sizes = tally.history.slots.tokens
         for slot in entering:
-            entry = tally.entries.get(slot)
-            if entry is None or sizes[slot] >= entry.tokens or tally.history.state[slot] != WHOLE:
+            arrived_as = tally.entries.get(slot)
+            if arrived_as is None or tally.history.state[slot] != WHOLE:
                 continue
-            message = shortened(entry.message, sizes[slot], tally.rules)
-            tally.restamp(slot, message, sizes[slot])
-            left.append(Removal(entry.message.raw, "shortened"))
+            if sizes[slot] < arrived_as.tokens:
+                message = shortened(arrived_as.message, sizes[slot], tally.rules)
+                tally.restamp(slot, message, sizes[slot])
+                left.append(Removal(arrived_as.message.raw, "shortened"))
 
         # 5. Each section that is over its limit gives up passages and cuts tool results, then all of them do.
         plan = self._plan()
@@ -393,20 +404,6 @@ class Engine:
         """Return the slots replaced by the summaries of this request."""
         standing = self.tally.history.summaries
         return {slot for place in standing for slot in self.replaced.get(place, ())}
-
-    def _uncut(self, entering: list[int]) -> Iterator[str]:
-        """Warn about tool results that the policy cannot cut."""
-        stages = self.policy.stages
-        clears = any(isinstance(stage, DropToolResults) for stage in stages)
-        for slot in entering:
-            entry = self.tally.entries[slot]
-            if entry.message.role not in RESULT_ROLES or entry.message.is_cuttable:
-                continue
-            if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
-                yield (
-                    f"A tool result of {entry.tokens:,} tokens contains an image or a file, which cannot be cut to the "
-                    "policy's size. Send a smaller one."
-                )
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
         """Keep the passages of a section that fit into a number of tokens."""

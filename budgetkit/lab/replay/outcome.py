@@ -218,9 +218,13 @@ class Replay:
         slots = np.arange(len(past))
         first = np.searchsorted(sents, slots, "right") + 1
         first = np.where(self.placed.unsent, len(sents) + 1, first)
-        fates = [
-            _fate(state, gone) for state, gone in zip(retention.state, retention.gone, strict=True)
-        ]
+        state = np.array(retention.state, "int64")
+        stays = np.array(retention.gone, "int64") == NEVER
+        fates = np.select(
+            [self.placed.unsent, stays & (state == SHRUNK), stays, state == SUMMARISED],
+            [UNSENT, "shrunk", "kept", "summarised"],
+            "dropped",
+        )
         return pd.DataFrame(
             {
                 "message": slots,
@@ -231,7 +235,7 @@ class Replay:
                 "first": _when(np.where(first > len(sents), NEVER, first - 1)),
                 "shrunk": _when(np.array(retention.shrunk)),
                 "gone": _when(np.array(retention.gone)),
-                "fate": np.where(self.placed.unsent, UNSENT, fates),
+                "fate": fates,
             }
         )
 
@@ -365,14 +369,6 @@ def _when(requests: Ints) -> pd.Series[int]:
     """Return request numbers from 1; missing for never."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))
-
-
-def _fate(state: int, gone: int) -> str:
-    if gone == NEVER:
-        return "shrunk" if state == SHRUNK else "kept"
-    if state == SUMMARISED:
-        return "summarised"
-    return "dropped"
 
 
 #: What the frame calls evidence that nobody marked.

@@ -58,10 +58,16 @@ def events(trace: Trace, usage: Usage) -> Usage:
     left = usage["left"]
     started = np.where(np.isnan(usage["started"]), usage["time"], usage["started"])
     positions = block_positions(trace.messages)
+
+    # The lifetime of the last cache write before each request; its position is counted from 1, 0 means none.
+    written = usage["cache_write_tokens"] != 0
+    lives = np.where(usage["cache_write_1h_tokens"] > 0, _HOUR, _FIVE_MINUTES)
+    untold = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
+    last = np.maximum.accumulate(np.where(written, np.arange(len(written)) + 1, 0))
     pause = np.diff(started, prepend=started[:1])
     return {
         "pause": np.nan_to_num(np.maximum(pause, 0)),
-        "life": _lives(usage),
+        "life": np.append(untold, lives)[np.append(0, last[:-1])],
         "compacted": _between(summaries, before, places + 1),
         "new_model": np.append(False, models[1:] != models[:-1])[: len(models)].astype(bool),
         "new_turn": _between(users, before, places),
@@ -131,17 +137,6 @@ def expected(usage: Usage) -> Ints:
     prompt = usage["context_tokens"]
     left_behind = read + written if written.any() else prompt
     return np.concatenate((read[:1], left_behind[:-1]))
-
-
-def _lives(usage: Usage) -> Floats:
-    """Return the lifetime of the last cache write before each request."""
-    written = usage["cache_write_tokens"] != 0
-    lives = np.where(usage["cache_write_1h_tokens"] > 0, _HOUR, _FIVE_MINUTES)
-    untold = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
-    # The position of the last write before each request, from 1; 0 means none.
-    last = np.maximum.accumulate(np.where(written, np.arange(len(written)) + 1, 0))
-    of_last: Floats = np.append(untold, lives)[np.append(0, last[:-1])]
-    return of_last
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
