@@ -172,9 +172,15 @@ class Conversation:
             section=history,
             policy=self.policy,
         )
-        self._write = self._writer(summarise)
+        stages = self.policy.stages
+        if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
+            raise ValueError(
+                f"{brief(self.policy)} needs a function from messages to a summary's text. Pass it as text= to the "
+                "policy, or as summarise= to a Conversation."
+            )
+        self._write = summarise or (lambda messages: str(self.policy.write(messages)))
         empty = Message({"role": "tool", "content": ""})
-        for stage in self.policy.stages:  # an error now, not after a hundred turns
+        for stage in stages:  # an error now, not after a hundred turns
             if isinstance(stage, DropToolResults):
                 shortened(empty, stage.placeholder, rules, "placeholder")
             if isinstance(stage, CapResults):
@@ -439,16 +445,6 @@ class Conversation:
             if any(isinstance(stage, Summarise) for stage in self.policy.stages):
                 self._before = self._saved()
         return self._engine.next()
-
-    def _writer(self, summarise: Write | None) -> Write:
-        if summarise is not None:
-            return summarise
-        if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
-            raise ValueError(
-                f"{brief(self.policy)} needs a function from messages to a summary's text. Pass it as text= to the "
-                "policy, or as summarise= to a Conversation."
-            )
-        return lambda messages: str(self.policy.write(messages))
 
     def _write_now(self, messages: list[Message]) -> str:
         text = self._write(messages)

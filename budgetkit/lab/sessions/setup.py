@@ -367,7 +367,23 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     beside = np.setdiff1d(np.flatnonzero(~is_summary), measured.rows)
     lengths = [size for size in session.compactions()["summary"].tolist() if size > 0]
     own_summaries = (min(lengths), max(lengths)) if lengths else None
-    all_missed, most_read, head = _most_read(session, measured.rows)
+
+    # The limits on cache reads after misses: of any cause, and of those that no rule causes.
+    read = session.columns["cache_read_tokens"]
+    missed = session.misses()
+    is_compaction = (missed["cause"] == COMPACTION).to_numpy()
+    at = missed["request"].to_numpy() - 1
+    all_missed = np.full(len(read), UNLIMITED)
+    all_missed[:1] = read[:1]
+    all_missed[at] = read[at]
+    # A compaction after a pause that nothing outlives hides that pause.
+    has_expired = (session.happened["pause"] > session.happened["life"])[at]
+    most_read = all_missed.copy()
+    most_read[at[is_compaction]] = UNLIMITED
+    most_read[at[is_compaction & has_expired]] = read[:1]
+    # After a compaction only the head is read, known from the session's own ones or its first request.
+    heads = read[at[is_compaction & ~has_expired]]
+    head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
     return replace(
         setup,
         trace=whole,
@@ -381,39 +397,13 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
             framing=MeasuredFraming(measured=tuple(sizes.tolist())),
             rows=measured.rows,
             prices=tuple(prices[row] for row in measured.rows.tolist()),
-            read_as_held=all_missed,
-            most_read=most_read,
+            read_as_held=all_missed[measured.rows],
+            most_read=most_read[measured.rows],
             after_compaction=head,
             answered=session.columns["output_tokens"][measured.rows],
             beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
-
-
-def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
-    """Return the limits on cache reads after misses.
-
-    The first is for misses of any cause, the second for those not caused by a rule, for each request.
-
-    The third is the maximum read after a compaction: the unchanged head, known from the session's own compactions or
-    its first request.
-    """
-    read = session.columns["cache_read_tokens"]
-    missed = session.misses()
-    is_compaction = (missed["cause"] == COMPACTION).to_numpy()
-    places = missed["request"].to_numpy() - 1
-    whole = np.full(len(read), UNLIMITED)
-    whole[:1] = read[:1]
-    whole[places] = read[places]
-    # A compaction after a pause that nothing outlives hides that pause.
-    happened = session.happened
-    has_expired = (happened["pause"] > happened["life"])[places]
-    most = whole.copy()
-    most[places[is_compaction]] = UNLIMITED
-    most[places[is_compaction & has_expired]] = read[:1]
-    heads = read[places[is_compaction & ~has_expired]]
-    head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
-    return whole[rows], most[rows], head
 
 
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
