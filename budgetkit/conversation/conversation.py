@@ -24,7 +24,7 @@ import inspect
 import json
 import time
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
@@ -217,26 +217,21 @@ class Conversation:
             before = self._pairing
             pairing = deepcopy(before)
             new_messages = read_values(messages, pairing)
-            self._check_roles(new_messages)
+            if self.budget.undeclared == "error":
+                # A role that the budget has no section for.
+                roles = self._engine.tally.rules.roles
+                for message in new_messages:
+                    if message.role in ROLES:
+                        continue
+                    if past_section(message, roles) not in self.budget.sections:
+                        problem = unknown_name("role", message.role, ROLES).removesuffix(".")
+                        raise ValueError(f"{problem}, or name its section in roles=.")
             check_sendable(new_messages)
             with self._lock:
                 if self._pairing is before:  # nobody else has added meanwhile what these may answer
                     self._pairing = pairing
                     self._inbox += new_messages
                     return
-
-    def _check_roles(self, messages: Sequence[Message]) -> None:
-        """Reject messages with a role that the budget has no section for."""
-        if self.budget.undeclared != "error":
-            return
-        roles = self._engine.tally.rules.roles
-        for message in messages:
-            if (
-                message.role not in ROLES
-                and past_section(message, roles) not in self.budget.sections
-            ):
-                problem = unknown_name("role", message.role, ROLES).removesuffix(".")
-                raise ValueError(f"{problem}, or name its section in roles=.")
 
     def request(self) -> Request:
         """Return the next request.

@@ -268,8 +268,7 @@ def bills_of(
     [139]
     """
     kept: dict[str, Any] = {}
-    folder = _cache_folder()
-    path = folder / "bills.json" if folder is not None else None
+    path = _bills_path()
     if path is not None:
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             content = json.loads(path.read_bytes())
@@ -348,13 +347,12 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {name: None if totals[name] != totals[name] else totals[name] for name in BILLED}
 
 
-def _cache_folder() -> Path | None:
-    """Return the folder for bills, or None if the cache is disabled."""
-    named = os.environ.get("BUDGETKIT_CACHE")
-    if named is not None:
-        return Path(named).expanduser() if named else None
+def _bills_path() -> Path | None:
+    """Return the file of bills, or None if the cache is disabled."""
     usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
-    return Path(usual or Path.home() / ".cache") / "budgetkit"
+    folder = str(Path(usual or Path.home() / ".cache") / "budgetkit")
+    named = os.environ.get("BUDGETKIT_CACHE", folder)
+    return Path(named).expanduser() / "bills.json" if named else None
 
 
 def _written_by() -> str:
