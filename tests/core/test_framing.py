@@ -419,3 +419,11 @@ def test_a_request_is_its_priming_its_messages_and_nothing_else(
 
 def test_the_default_is_that_of_openai_though_it_is_made_without_its_table() -> None:
     assert FRAMINGS["openai"] == DEFAULT_FRAMING
+
+
+def test_a_request_without_a_system_message_pays_for_the_templates_own() -> None:
+    """In 0.3.0 a framing without a provider's rules left it out."""
+    framing = Framing(priming=3, without_system=21)
+    user = {"role": "user", "content": "Hi"}
+    assert framing.request([user], len) == len("Hi") + 3 + 21
+    assert framing.request([{"role": "system", "content": "."}, user], len) == len(".Hi") + 3

@@ -277,14 +277,14 @@ class Framing:
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:
-            charges = [Charge("framing", "request", fixed=self.priming)]
+            has_system = any(map(is_system, request.messages))
+            charges = [Charge("framing", "request", fixed=self.primed(has_system))]
             for index, message in enumerate(request.messages):
                 charges += self._charged(message, index)
             tools = request.tools
             if tools and isinstance(self.tools, ToolConstants):
                 charges.append(self.tools.charge(tools))
             elif tools and self.tools == "declaration":
-                has_system = any(map(is_system, request.messages))
                 charges.append(declaration_charge(tools, has_system))
             elif tools:
                 written = as_json(list(tools))
