@@ -1,4 +1,4 @@
-"""``python -m budgetkit``: the command line, for when its script is not on the path."""
+"""Run the command line as ``python -m budgetkit``."""
 
 from importlib import import_module
 

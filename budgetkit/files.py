@@ -19,15 +19,15 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return a shipped folder: inside the package in a wheel, next to it in a checkout."""
+    """Return the path of a shipped folder, in a wheel or in a checkout."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name
     for folder in (inside, beside):
         if folder.is_dir():
             return folder
-    problem = f"Folder not found: {name}, looked for in {inside} and {beside}"
-    raise FileNotFoundError(f"{problem}. Install budgetkit again.")
+    problem = f"Folder not found: {name} (looked in {inside} and {beside})"
+    raise FileNotFoundError(f"{problem}. Reinstall budgetkit.")
 
 
 def data_folder() -> Path:
@@ -134,7 +134,7 @@ class Table(Mapping[str, Any]):
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Turn a failed import into an error that names the extra.
+    """Reraise a failed import as an error that names the missing extra.
 
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has
@@ -170,7 +170,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
             return list(connection.execute(query, values))
     except sqlite3.Error as error:
         raise ValueError(
-            f"Cannot read {path.name} ({error}). Save it again with its program."
+            f"Cannot read {path.name} ({error}). Save it again in the program that wrote it."
         ) from None
 
 

@@ -16,7 +16,7 @@ from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import wrong_kind, wrong_type
 from budgetkit.budget.quoting import brief, nearest_name, quoted
 
-#: A JSON object as it was read, and one that is being made.
+#: A JSON object as read, and a JSON object under construction.
 Raw = Mapping[str, Any]
 Data = dict[str, Any]
 
@@ -25,11 +25,11 @@ RESULT_ROLES = ("tool", "function")
 #: Roles of a conversation's messages other than instructions.
 CHAT_ROLES = frozenset({"user", "assistant", *RESULT_ROLES})
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
-#: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.reading.forms`.
+#: The field for the provider's record that a message was read from; see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
-#: Fields other than the content that a provider reads, or that replace a text.
+#: Fields, other than the content, that a provider reads or that replace a text.
 _OTHER_CONTENT = (
     "reasoning_content",
     "reasoning",
@@ -98,7 +98,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage as written in a prompt: its title, if any, on a line of its own."""
+        """The passage as written in a prompt, with any title on its own line."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -135,7 +135,7 @@ class Message:
     Raises
     ------
     ValueError
-        If the role is missing, the content is not a text, a list of parts or null, a part is neither a text nor an
+        If the role is missing, the content is not a string, a list of parts or null, a part is neither a string nor an
         object, or the tool calls are not a list of objects.
 
     Examples
@@ -160,12 +160,12 @@ class Message:
         calls = self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
             raise ValueError(
-                wrong_kind(f"content of {what}", content, "text, a list of parts or null")
+                wrong_kind(f"content of {what}", content, "a string, a list of parts or null")
             )
         for part in content if isinstance(content, list | tuple) else ():
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    wrong_kind(f"part of {what}", part, "a text, or an object with a type")
+                    wrong_kind(f"part of {what}", part, "a string, or an object with a type")
                 )
         if isinstance(calls, list | tuple):
             call_list = calls
@@ -200,7 +200,7 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of its parts and of a refusal; empty for null content."""
+        """The texts of its parts and of a refusal, or none for null content."""
         content = self.raw.get("content")
         refusal = self.raw.get("refusal")
         refused = (refusal,) if isinstance(refusal, str) else ()
@@ -211,7 +211,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The whole text of the message, each part on a line of its own."""
+        """The whole text of the message, with each part on its own line."""
         return "\n".join(self.texts)
 
     @property
@@ -255,7 +255,9 @@ class Message:
         if not isinstance(passages, list | tuple):
             raise ValueError(
                 wrong_kind(
-                    "contexts", passages, "a list of passages, each a text or an object with 'text'"
+                    "contexts",
+                    passages,
+                    "a list of passages, each a string or an object with 'text'",
                 )
             )
         return tuple(Passage.of(passage) for passage in passages)
@@ -328,7 +330,7 @@ class Message:
 
 
 def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
-    """Find misspelled keys, whose values are not counted, in a message and its tool calls.
+    """Find misspelled keys in a message and its tool calls, whose values are not counted.
 
     Yields
     ------
@@ -356,14 +358,14 @@ def empty_notices(messages: Iterable[Message]) -> list[str]:
     Examples
     --------
     >>> empty_notices([Message({"role": "user", "content": "Hello"}), Message({"role": "assistant", "content": None})])
-    ['Messages without content or tool call: 1, the first is message 2. Many providers refuse them; leave them out.']
+    ['Messages with no content and no tool call: 1, first at position 2. Many providers reject them; leave them out.']
     """
     places = [place for place, message in enumerate(messages, 1) if message.is_empty]
     if not places:
         return []
     return [
-        f"Messages without content or tool call: {len(places):,}, the first is message {places[0]:,}. Many providers "
-        "refuse them; leave them out."
+        f"Messages with no content and no tool call: {len(places):,}, first at position {places[0]:,}. Many "
+        "providers reject them; leave them out."
     ]
 
 
@@ -387,7 +389,7 @@ def _as_json(arguments: object) -> str:
 
 
 def _fields_without_role(raw: object) -> str:
-    """Describe a value that is not a message with a role."""
+    """Explain why a value is not a message with a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:
@@ -396,7 +398,7 @@ def _fields_without_role(raw: object) -> str:
 
 
 def _field_names(fields: Mapping[str, Any]) -> str:
-    """List the existing fields, for an error about a missing one."""
+    """List the fields that exist, for an error about a missing one."""
     return quoted(fields) or "nothing"
 
 

@@ -36,12 +36,12 @@ __all__ = [
     "upper",
 ]
 
-#: Conversations needed for an interval of a gain at 95 %: two of 2^6 parts are less than 5 in 100.
+#: Conversations needed for a 95 % interval of a gain: two of 2^6 parts are less than 5 %.
 FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return the number of units that a promise needs.
+    """Return the minimum number of units for a promise.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Explain that there are too few units for a promise.
+    """Explain why there are too few units for a promise.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Examples
     --------
     >>> lacking(8, 0.05)
-    'a promise of 5 % needs 19 conversations, and there are 8'
+    'a promise of 5 % needs 19 conversations, but there are 8'
     >>> lacking(19, 0.05)
     ''
     """
@@ -94,7 +94,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     if units >= fewest:
         return ""
     verb = "is" if units == 1 else "are"
-    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, and there {verb} {units:,}"
+    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, but there {verb} {units:,}"
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
@@ -117,16 +117,16 @@ def range_of(units: int, risk: float, kind: str) -> str:
     Examples
     --------
     >>> range_of(17, 0.05, "projects"), range_of(40, 0.05, "projects")
-    ('range seen in 17 projects', 'where 90 % of the next lie, by 40 projects')
+    ('range observed in 17 projects', 'for 90 % of the next ones, based on 40 projects')
     """
     if lacking(units, risk, kind):
         one = kind.removesuffix("s") if units == 1 else kind
-        return f"range seen in {units:,} {one}"
-    return f"where {100 - 200 * risk:g} % of the next lie, by {units:,} {kind}"
+        return f"range observed in {units:,} {one}"
+    return f"for {100 - 200 * risk:g} % of the next ones, based on {units:,} {kind}"
 
 
 def allowed_misses(units: int, risk: float) -> int:
-    """Return the number of units that may miss a bound.
+    """Return how many units may miss a bound.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return a confidence interval for a ratio, from ratios of random subsets.
+    """Return a confidence interval for a ratio, from the ratios of random subsets.
 
     Parameters
     ----------
@@ -229,6 +229,6 @@ def _checked(risk: float) -> Fraction:
     exact = exact_number(risk)
     if exact is None or not 0 < exact < 1:
         raise ValueError(
-            f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
+            f"Invalid risk {brief(risk)}. Pass a probability between 0 and 1, such as 0.05."
         )
     return exact

@@ -3,10 +3,10 @@
     python scripts/train_estimator.py FOLDER [FOLDER ...] [--out data/estimates] [--leave-out FILE]
 
 A folder either has a ``MANIFEST.csv`` with the columns path, class, language, source and version, or each of its
-subfolders is a source. Training asks tiktoken where each token of each document starts and averages, for every
-window, how many start in it: first over pairs of characters, then over what that leaves unexplained in longer
-windows, each average drawn towards 0 by how little it rests on. Runs of one or two characters are counted, not
-learned. The same folders give the same bytes.
+subfolders counts as a source. Training asks tiktoken where each token of each document starts and averages, for every
+window, how many start in it: first over pairs of characters, then over what that leaves unexplained in longer windows,
+each average drawn towards 0 by how little it rests on. Runs of one or two characters are counted, not learned. The same
+folders give the same bytes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Terms that are easily confused:
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
 - *importance* decides which section keeps its tokens in a full window (the higher one), the order of the allocations is
   the order of the prompt, and a *required* section never shrinks to make room for others;
-- *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit into the window.
+- *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The limits of one section, and how it is cut when it exceeds them.
+    """The limits of one section, and the rules for cutting it.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Allocation:
     overflow : {"truncate", "drop"}
         Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.
     when_full : {"truncate", "drop"}
-        Treatment of a section that does not fit into the window.
+        Treatment of a section that does not fit in the window.
     keep : {"first", "newest", "best"}
         Items to keep: the most important ones, and among equals the first, the newest, or those with the best score. If
         items compete for the pool (an order ending in "by item"), the first section without a cap in allocation order
@@ -135,7 +135,7 @@ class Allocation:
                 out_of_range(
                     f"weight {of}",
                     self.weight,
-                    f"at most {MOST_WEIGHT:,}; divide all weights by one number",
+                    f"at most {MOST_WEIGHT:,}; divide all weights by the same number",
                 )
             )
         if (importance := whole_number(self.importance)) is not None:
@@ -208,7 +208,7 @@ class Line:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(wrong_type("name of a line", name, "a text of at least one character"))
+        raise ValueError(wrong_type("name of a line", name, "a non-empty string"))
     check_whole("name of a line", name)
 
 
@@ -221,7 +221,7 @@ def check_whole(what: str, name: str) -> None:
     """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         raise ValueError(
-            f"Invalid {what}: {brief(name)} ends in half a character. Remove that half."
+            f"Invalid {what}: {brief(name)} ends in half of a surrogate pair. Remove that half."
         )
 
 
@@ -273,7 +273,7 @@ Order = Literal[
 ]
 Pool = Literal["open", "together", "each"]
 
-#: Whether sections with a cap are asked first, what those without may take, and whether their items compete for it.
+#: Whether capped sections come first, what uncapped ones may take, and whether their items compete for it.
 ORDERS: dict[str, tuple[bool, Pool, bool]] = {
     "importance": (False, "open", False),
     "caps first": (True, "open", False),

@@ -21,7 +21,7 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.errors import out_of_range, wrong_choice, wrong_type
 
-#: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
+#: Maximum of any number of tokens, over a trillion; millions of such numbers still add up in 64 bits.
 MOST_TOKENS: Final = 2**40
 Rounding = Literal["floor", "nearest", "largest_remainder"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
@@ -45,7 +45,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Return a whole number of at least `least`; reject any other value.
+    """Return a whole number if it is at least `least`; otherwise raise an error.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Share:
 
     @property
     def smallest_window(self) -> int:
-        """Smallest window in which the share is at least one token; 0 if all windows or none qualify."""
+        """Smallest window in which the share is at least one token, or 0."""
         if self.at_least > 0 or self.at_most == 0 or not self._exact:
             return 0
         return ceil(1 / self._exact)
@@ -164,7 +164,7 @@ class Share:
 
     @property
     def written_bounds(self) -> str:
-        """The limits as Python arguments after the ratio. Empty if there are none."""
+        """The limits as Python arguments after the ratio, or "" without limits."""
         if self.at_most is not None:
             return f", {self.at_least}, {self.at_most}"
         if self.at_least:

@@ -193,7 +193,7 @@ class Budget:
 
     @once
     def capped(self) -> int:
-        """Tokens that caps claim beyond the reserves of the same sections."""
+        """Tokens that caps claim beyond the reserves for the same sections."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )

@@ -48,8 +48,8 @@ def wrong_kind(what: str, value: object, expected: str) -> str:
 
     Examples
     --------
-    >>> print(wrong_kind("content of a user message", 3, "text, a list of parts or null"))
-    Invalid content of a user message: a value of type int. Expected text, a list of parts or null.
+    >>> print(wrong_kind("content of a user message", 3, "a string, a list of parts or null"))
+    Invalid content of a user message: a value of type int. Expected a string, a list of parts or null.
     """
     return f"Invalid {what}: a value of type {type(value).__name__}. Expected {expected}."
 

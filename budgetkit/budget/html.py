@@ -128,9 +128,9 @@ def _linear(value: float) -> float:
 
 
 _LONGEST: Final = 600  # characters of one text
-#: What XML 1.0 may not hold: control characters, halves of characters, and two that are none.
+#: Code points that XML 1.0 cannot contain: control characters, surrogates, and two noncharacters.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: With which a whole page begins.
+#: The start of a complete page.
 DOCTYPE: Final = "<!doctype html>"
 _VOID: Final = {"br", "meta"}  # elements of HTML that hold nothing
 _CELL_STYLE: Final = (
@@ -313,7 +313,7 @@ def _row(cells: Sequence[object], name: str) -> Markup:
 
 
 def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
-    """Draw the parts as a stacked bar. Empty if no part is above 0."""
+    """Draw the parts as a stacked bar, or nothing if no part is above 0."""
     segments = [
         element(
             "div",

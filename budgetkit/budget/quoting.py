@@ -108,7 +108,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name closest to a misspelled one; empty if none is close.
+    """Return the name closest to a misspelled one, or "" if none is close.
 
     >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
     ('retrieval', '')
@@ -128,7 +128,7 @@ def many(number: int, what: str, plural: str = "") -> str:
     return f"{number:,} {plural or what + 's'}"
 
 
-#: Packages whose functions stand between: this one, and those that call it back for a decorator, a property or a type.
+#: Packages to skip in the call stack: this one, and those that call it for a decorator, a property or a type.
 _BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
 
 

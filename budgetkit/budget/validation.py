@@ -111,13 +111,13 @@ def check_room(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning about items made with other roles; empty if there are none.
+    """Return a warning about items made with other roles, or "" without any.
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
-    "The items were made with other roles: 'user' goes to 'history', in this budget to 'conversation'"
+    "The items were made with other roles: 'user' goes to 'history', but to 'conversation' in this budget"
     """
     moved = {
-        f"{brief(role)} goes to {brief(section)}, in this budget to {brief(roles[role])}": None
+        f"{brief(role)} goes to {brief(section)}, but to {brief(roles[role])} in this budget": None
         for table in tables
         if isinstance(table, Mapping)
         for role, section in table.items()
@@ -127,7 +127,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
         return ""
     return (
         f"The items were made with other roles: {', '.join(moved)}. "
-        "Make them with the budget's, as in trace.items(turn, count, budget.roles)."
+        "Make them with the budget's roles, as in trace.items(turn, count, budget.roles)."
     )
 
 

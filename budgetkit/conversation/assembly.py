@@ -1,4 +1,4 @@
-"""Conversion of a plan to messages, and to a text that tells the model its budget."""
+"""Conversion of a plan to messages, and to a description for the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAR_LIMIT = 0.9
 
 @dataclass(frozen=True)
 class Wording:
-    """The wording that describes a plan to a model.
+    """Wording for the description of a plan.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Wording:
 
 
 BUDGETKIT = Wording()
-#: As Plan #195 (document 003) writes it.
+#: The wording of Plan #195 (document 003).
 PLAN_195 = Wording("Context Budget", "near limit!", "")
 
 
@@ -63,9 +63,9 @@ def messages(
     Parameters
     ----------
     plan : Plan
-        A plan from `budgetkit.fit`, of items whose payload is a Message, a mapping with a role, or a text.
+        A plan from `budgetkit.fit`, of items whose payload is a Message, a mapping with a role, or a string.
     context_role : str, default "system"
-        Role of texts and retrieved passages when sent, since chat formats have no role for them.
+        Role under which texts and retrieved passages are sent, since chat formats have no role for them.
     question_last : bool, default False
         If true, the last user message, with those that follow it, is at the end regardless of its section.
     as_one : mapping or iterable of str, optional
@@ -97,7 +97,7 @@ def messages(
     items = plan.decisions.items
     if not items and plan.used:
         raise ValueError(
-            "This plan has numbers, not texts. Make it with budgetkit.fit(budget, items)."
+            "This plan contains only numbers, no texts. Make it with budgetkit.fit(budget, items)."
         )
     raws = [(item.section, _raw(item)) for item in items]
     listings = listings_of(as_one)
@@ -150,7 +150,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Return an item's payload as a message; a text becomes a passage."""
+    """Convert an item's payload to a message; a text becomes a passage."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
@@ -161,7 +161,9 @@ def _raw(item: Item) -> Raw:
         return {"role": "context", "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
         where = f"payload in section {brief(item.section)}"
-        raise ValueError(wrong_type(where, payload, "a Message, a mapping with a role, or a text"))
+        raise ValueError(
+            wrong_type(where, payload, "a Message, a mapping with a role, or a string")
+        )
     return payload
 
 
@@ -179,7 +181,7 @@ def describe(
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
 ) -> str:
-    """Describe a plan to the model.
+    """Write a description of a plan for the model.
 
     The first line is the total compared with the whole window; a section above 90 % of its cap, or of its limit if it
     has no cap, is marked. The number of used tokens includes this text as a separate system message, and is never too
@@ -190,7 +192,7 @@ def describe(
     plan : Plan
         The plan to describe.
     counter : callable or str
-        Function from text to tokens, or the name of a counter.
+        Function that counts the tokens in a text, or the name of a counter.
     framing : Framing, optional
         Framing of the message; default: OpenAI's. Use ``FRAMINGS["text"]`` for a text appended to another message.
     wording : Wording

@@ -44,7 +44,7 @@ from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names for the question in `build`, whatever the budget calls its section.
 QUESTION_NAMES = ("question", "query", "user", "current")
-#: Roles whose sections instruct the model: their texts are sent as system messages.
+#: Roles whose texts instruct the model and are sent as system messages.
 _INSTRUCT = ("system", "procedure")
 
 
@@ -93,15 +93,16 @@ def build(
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     counter : str, Model or callable, optional
-        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
+        Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
+        or o200k_base.
     policy : Policy or str, optional
         The pruning policy of the history; default: the section's own `keep`.
     context_role : str, default "system"
-        Role of retrieved texts when sent, for chat formats with a separate role.
+        Role under which retrieved texts are sent, since chat formats have no role for them.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the model's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
@@ -191,7 +192,9 @@ def build(
             # What the model did about it, calls and results, may follow it.
             if section_items and section_items[0].payload.role != "user":
                 role = section_items[0].payload.role
-                raise ValueError(wrong_type("role of the question", role, "user, or pass its text"))
+                raise ValueError(
+                    wrong_type("role of the question", role, "'user', or the text alone")
+                )
             question = section_items
         else:
             parts[section] = section_items
@@ -293,7 +296,7 @@ def _before_user(plan: Plan) -> set[int]:
 def _section_of(
     keyword: str, budget: Budget, roles: Mapping[str, str], question: str
 ) -> tuple[str, bool]:
-    """Return a keyword's section, and whether its value is the question."""
+    """Return the section for a keyword, and whether its value is the question."""
     is_question = keyword in QUESTION_NAMES or (
         keyword == question and keyword != roles.get("user")
     )
@@ -340,7 +343,7 @@ async def build_async(
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a section's value as a list; a scored text is one entry."""
+    """Return a section's value as a list, with a scored text as one entry."""
     if value is None or (isinstance(value, str) and not value):
         return []
     loaded = messages_in(value)
@@ -403,7 +406,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 def _pruned(
     items: list[Item], room: int, policy: Policy, count: Count, framing: Framing
 ) -> list[Item]:
-    """Prune a history to the tokens that the other sections leave."""
+    """Prune a history to the tokens left by the other sections."""
     if not items:
         return []
     section = items[0].section

@@ -5,8 +5,8 @@ policy has the same effect on a running conversation as on its recording.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
-                       Engine.next       the budget says what the history may hold, the policy cuts, the rest is planned
-                    -> Request           messages, plan, and what left at this request
+                       Engine.next       the budget limits the history, the policy cuts it, and the rest is planned
+                    -> Request           messages, plan, and the messages removed for this request
 
 An example with a window of 20 tokens and one token per letter; the system message "sss" is always sent:
 
@@ -68,10 +68,10 @@ from budgetkit.trace import DEFAULT_ROLES, Roles, json_value, past_section
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: The error for a request that would wait for itself.
 UNDER_WAY = (
-    "Cannot make a request while another one of this conversation waits for its summary. "
-    "Write the summary without a request, or await arequest() in a separate task."
+    "Cannot make a request while another request of this conversation waits for a summary. Write the summary "
+    "without a request, or await arequest() in a separate task."
 )
-#: Conversations whose summary this task, or a thread that it waits for, writes.
+#: Conversations whose summary is written by this task or by a thread that it waits for.
 _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())
 
 
@@ -86,9 +86,10 @@ class Conversation:
         The pruning policy or its name; default: drop the oldest messages first. The rules of a product, such as
         "codex", are only for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
-        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
+        Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
+        or o200k_base.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the model's.
     tools : list of Mapping, or the answer of an MCP server
@@ -175,8 +176,8 @@ class Conversation:
         stages = self.policy.stages
         if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
             raise ValueError(
-                f"{brief(self.policy)} needs a function from messages to a summary's text. Pass it as text= to the "
-                "policy, or as summarise= to a Conversation."
+                f"{brief(self.policy)} needs a function that summarises messages. Pass it as text= to the policy, "
+                "or as summarise= to a Conversation."
             )
         self._write = summarise or (lambda messages: str(self.policy.write(messages)))
         empty = Message({"role": "tool", "content": ""})
@@ -196,7 +197,7 @@ class Conversation:
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
-        #: The conversation as it was before the request that is under way, where that may wait for a summary.
+        #: The conversation before the request in progress, if that may wait for a summary.
         self._before: Data | None = None
 
     def add(self, *messages: Any) -> None:
@@ -351,7 +352,7 @@ class Conversation:
         )
 
     def __repr__(self) -> str:
-        """Return the model, messages and tokens on one line, without locking."""
+        """Show the model, the messages and the tokens on one line, without locking."""
         tally = self._engine.tally
         lines = [*tally.entries.values()]
         waiting = len(self._inbox)
@@ -448,7 +449,7 @@ class Conversation:
         if inspect.iscoroutine(text):
             text.close()
         raise TypeError(
-            f"Invalid summary of type {type(text).__name__}. Return a string, or await arequest()."
+            f"The summary is a {type(text).__name__}, not a string. Return a string, or await arequest()."
         )
 
 

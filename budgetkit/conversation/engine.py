@@ -97,7 +97,7 @@ class Engine:
         return "user" if self.form_sent in USER_FIRST else self.start_on
 
     def next(self) -> RequestSteps:
-        """Yield each needed summary; return the next request."""
+        """Yield each summary to be written, and return the next request."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
@@ -395,8 +395,8 @@ class Engine:
             del tally.summaries[place]
             if place not in self._summarised():
                 self.notes.append(
-                    f"Not sent: a summary of {entry.tokens:,} tokens, too long for the history or for what it "
-                    "replaces. Write shorter summaries, or raise the history budget."
+                    f"Not sent: a summary of {entry.tokens:,} tokens, longer than the history budget or the "
+                    "messages it replaces. Write shorter summaries, or raise the history budget."
                 )
                 yield Removal(entry.message.raw, "dropped")
 
@@ -406,7 +406,7 @@ class Engine:
         return {slot for place in standing for slot in self.replaced.get(place, ())}
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
-        """Keep the passages of a section that fit into a number of tokens."""
+        """Keep the passages of a section that fit in a number of tokens."""
         tally = self.tally
         passages = fewer_passages(tally, self.budget, grant.section, most)
         dropped = [item for item in tally.passages if item not in passages]
@@ -429,7 +429,7 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
 
 
 def _passage(item: Item, turn: int) -> TallyEntry:
-    """Write a passage as a message, distinct for each turn."""
+    """Convert a passage to a message that is distinct for each turn."""
     message = Message({"role": "system", "content": item.payload.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)

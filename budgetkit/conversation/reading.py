@@ -1,4 +1,4 @@
-"""Reading of messages in any format, the memory budget, and passages joined in one message.
+"""Messages in any format, the memory budget, and passages joined in one message.
 
 A provider's message keeps its origin (:mod:`budgetkit.requests.reading.forms`), so that it is sent unchanged.
 """
@@ -28,9 +28,9 @@ from budgetkit.trace.importers.documents import as_plain
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
-#: Fields that are texts in most messages; where they are, there is nothing to look at.
+#: Fields that are strings in most messages and then need no further checks.
 _TEXTS = {"role", "content", "name", "tool_call_id"}
-#: A message, or the answer that holds one, has at least one of these fields.
+#: Fields of which a message, or an answer with a message, has at least one.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
@@ -272,7 +272,7 @@ Cut = Callable[[Item, int, Any], Item | None]
 
 @dataclass(frozen=True)
 class Listing:
-    r"""The format for joining a section's passages into one text.
+    r"""A format for joining a section's passages into one text.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ AnyListings = Mapping[str, Listing | str] | Iterable[str] | None
 
 
 def listings_of(value: AnyListings) -> dict[str, Listing]:
-    """Return listings by section; convert a text to a title."""
+    """Return listings by section, treating a text as a title."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -352,20 +352,21 @@ def check_listings(
         is_text = message["role"] not in CHAT_ROLES and isinstance(message.get("content"), str)
         if section in listings and not is_text:
             raise ValueError(
-                f"as_one cannot list {brief(section)}: it contains a message of {brief(message['role'])}. Leave it out."
+                f"as_one cannot list {brief(section)}: it contains a message of role {brief(message['role'])}. "
+                "Leave the section out of as_one."
             )
 
 
 @dataclass(frozen=True)
 class ListedSection:
-    """Counter of a section's passages as one joint message.
+    """A counter for a section's passages joined in one message.
 
     Parameters
     ----------
     listing : Listing
         Format of the message.
     count : callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     framing : Framing
         Tokens that the message costs beyond its text.
     more : int
@@ -394,7 +395,7 @@ class ListedSection:
         return cost - sum(self.count(item.payload.text) for item in items)
 
     def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
-        """Cut an item's text to a limit that includes its extra cost."""
+        """Cut an item's text to a limit, including its extra cost."""
         paid = item.tokens - self.count(item.payload.text)
         shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
         if shorter is None:

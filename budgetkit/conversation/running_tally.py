@@ -103,7 +103,7 @@ class TallyRules:
 
 @dataclass
 class RunningTally:
-    """Messages of a conversation and running sums of its sections."""
+    """The messages of a conversation, and running sums by section."""
 
     rules: TallyRules
     tools: Sequence[Raw] = ()
@@ -183,7 +183,7 @@ class RunningTally:
                 )
 
     def cuttable(self, history: History) -> int:
-        """Return the tokens saved by shortening all tool results of the history."""
+        """Return the tokens saved by shortening all tool results in the history."""
         return sum(
             entry.tokens - self.rules.least(entry)
             for slot, entry in self.entries.items()
@@ -191,7 +191,7 @@ class RunningTally:
         )
 
     def demand(self) -> Counter[str]:
-        """Return the demand of each section in the next request."""
+        """Return each section's demand in the next request."""
         demand = self.past + self.present
         if self.priming_section:
             demand[self.priming_section] += self.rules.framing.primed(bool(self.system))
@@ -214,7 +214,7 @@ class RunningTally:
         return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
-        """Return the section that counts a message at this request."""
+        """Return the section that counts a message in this request."""
         entry = self.entries[slot]
         if slot in self.this_turn:
             return entry.present
@@ -243,7 +243,7 @@ class RunningTally:
         slots.tokens[slot] = self.rules.policy.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
-        """Replace a message with a shorter one in all sums."""
+        """Replace a message with a shorter one, and update all sums."""
         entry = self.entries[slot]
         less = entry.tokens - tokens
         if slot in self.not_entered or entry.past != self.rules.section:
@@ -388,7 +388,7 @@ class RunningTally:
         }
 
     def count_schemas(self, tools: Sequence[Raw] | None = None) -> None:
-        """Count the tool schemas, or others instead."""
+        """Count the tool schemas, or others if given."""
         if tools is not None:
             self.tools = tools
         self.toolset = read_tools(self.tools)
@@ -428,7 +428,7 @@ def shortened(result: Message, limit: int, rules: TallyRules, what: str = "tool 
 def shorten_results(
     tally: RunningTally, excess: int, section: str | None = None
 ) -> Iterator[Removal]:
-    """Shorten tool results, the largest first, until enough tokens are saved."""
+    """Shorten tool results, starting with the largest, until enough tokens are saved."""
     cut = cutter(tally.rules.count, tally.rules.framing)
     candidates = [
         (line.tokens, slot)
@@ -465,7 +465,7 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
 
 
 def fewer_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Item]:
-    """Return all passages, with one section's reduced to a token limit.
+    """Return all passages, with those of one section reduced to a token limit.
 
     The section's allocation decides which ones to keep.
     """

@@ -1,4 +1,4 @@
-"""The settings of a conversation as plain data, and back.
+"""Conversion of a conversation's settings to plain data and back.
 
 These include its policy, its counter and the options of its requests.
 
@@ -30,17 +30,17 @@ from budgetkit.pruning.policies import PruningContext
 from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, framing_of
 from budgetkit.trace import Roles
 
-#: The key that names code, which no file can hold.
+#: The key for the name of code, which a file cannot store.
 CODE = "code"
 #: The name of the framing that goes with the counter.
 BY_COUNTER = "counter"
-#: The classes whose values are saved field by field.
+#: The classes that are saved field by field.
 _KINDS: Raw = {
     kind.__name__: kind
     for kind in [*vars(policies).values(), Framing, ToolConstants, Share]
     if isinstance(kind, type) and is_dataclass(kind)
 }
-#: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
+#: Settings that the saved sizes depend on; changing one would mix two kinds of tokens.
 _MEASURES = ("counter", "framing", "roles", "section")
 _TRIAL_CONTEXT = PruningContext(
     tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
@@ -71,8 +71,8 @@ class SavedSettings:
         for name in names:
             if code := _code_in(getattr(self, name)):
                 raise ValueError(
-                    f"The {name} of the saved conversation is code, {brief(code)}, which a file cannot hold. "
-                    f"Pass the same {name}= again."
+                    f"The saved conversation used {brief(code)} as its {name}, and a file cannot store code. Pass "
+                    f"the same {name}= again."
                 )
         with refusing():
             return {name: _READERS[name](getattr(self, name)) for name in names}
@@ -93,7 +93,7 @@ class SavedSettings:
 
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
-    """List the settings determined by arguments, including those of a model."""
+    """List the settings that arguments determine, including a model's."""
     if "model" not in overridden:
         return overridden
     return {*overridden, "counter", "framing"}
@@ -101,7 +101,7 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Explain any error inside as an invalid saved conversation."""
+    """Reraise any error inside as an invalid saved conversation."""
     try:
         yield
     except (

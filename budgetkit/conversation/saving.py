@@ -130,7 +130,7 @@ class SavedFile:
         if tally.rules.section != self.section:
             raise ValueError(
                 f"The saved conversation prunes {brief(self.section)}, not {brief(tally.rules.section)}. "
-                "Pass its roles and section."
+                "Pass the roles and section that it was saved with."
             )
         with refusing():
             tally.tools = self.tools
@@ -177,7 +177,7 @@ def restored(text: str) -> tuple[Budget, SavedFile]:
     with refusing():
         budget = state.from_dict({"budgetkit": version, "budget": data.pop("budget")})
         if not isinstance(budget, Budget):
-            raise ValueError("a plan in place of its budget")
+            raise ValueError("it contains a plan instead of a budget")
         return budget, plain_data.validate_data(adapter(SavedFile), data)
 
 
@@ -203,7 +203,7 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
     ]
     parts: list[tuple[str, Collection[int], Container[int]]] = [
         (
-            "its parts name",
+            "its parts refer to",
             {*numbers, *history.slots.unit, *history.closed, *history.whole_results},
             slots,
         ),
@@ -215,7 +215,7 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
         ("its history holds", inside, entries),
         ("its history waits for", tally.not_entered, entries.keys() & {*waits}),
         ("its calls wait for", answers, tally.unsent),
-        ("its history lost", state.gone, left),
+        ("its history dropped", state.gone, left),
     ]
     for what, named, places in parts:
         strange = [
@@ -223,10 +223,12 @@ def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
         ]
         if strange:
             raise ValueError(
-                f"{what} message {strange[0]}, which the other parts lack or contradict"
+                f"{what} message {strange[0]}, which is missing elsewhere in the file or contradicted there"
             )
     if not 0 <= tally.start <= len(slots):
-        raise ValueError(f"its turn begins at message {tally.start} of {len(slots)}")
+        raise ValueError(
+            f"its current turn starts at message {tally.start}, but it has only {len(slots)}"
+        )
 
 
 def _sections(tally: RunningTally) -> list[str]:
@@ -238,7 +240,7 @@ def _sections(tally: RunningTally) -> list[str]:
 
 
 def packed(tally: RunningTally) -> SavedState:
-    """Return the remaining state as rows, with its messages numbered from 0."""
+    """Return the remaining state as rows, numbering its messages from 0."""
     history = tally.history
     slots = tally.history.slots
 

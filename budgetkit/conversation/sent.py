@@ -1,4 +1,4 @@
-"""Request and SentRequest: a finished request in its provider's format, counted as billed.
+"""Finished requests in their provider's format, counted as billed.
 
 A message may cost more or fewer tokens among others than alone, because of changes of speaker, parallel calls or merged
 messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
@@ -21,9 +21,9 @@ from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
-#: Forms whose providers want a user's message first.
+#: Forms whose providers require a user message first.
 USER_FIRST = ("anthropic", "converse", "gemini")
-#: Where a form has its messages and its system text; only Converse has the last field.
+#: The fields for messages and system text in each form; only Converse has the last field.
 _BODIES = {
     "responses": ("input", "instructions", ()),
     "anthropic": ("messages", "system", ()),
@@ -111,7 +111,7 @@ class Request:
 
 
 class TextSizes:
-    """Counter that caches texts while consecutive requests contain them.
+    """A counter that caches texts while consecutive requests contain them.
 
     Examples
     --------
@@ -125,11 +125,11 @@ class TextSizes:
         self._sizes: dict[str, int] = {}  # those used since
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
+        """Count the tokens in each of several texts."""
         sizes = self._sizes
         for text in texts:
             if text in self._last:
@@ -226,7 +226,7 @@ class SentRequest:
         first = self.written.messages[0].get("role") if self.written.messages else "user"
         if form in USER_FIRST and first != "user":
             warnings.append(
-                f"The request starts with a message of the role {brief(first)}, which providers of this "
-                'format may reject. Set start_on="user" to omit it.'
+                f"The request starts with a message of role {brief(first)}, which providers of this format "
+                'may reject. Set start_on="user" to omit it.'
             )
         return tuple(warnings)

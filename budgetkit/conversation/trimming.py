@@ -49,7 +49,7 @@ _LOSSES = {
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Messages as units, each named by its first one.
+    """Messages grouped in units, each named after its first message.
 
     `leave` and `stay` are the units that may be dropped and those that may not; `ends` has the position of a call's
     last result; `texts` has the text of each plain message; `stray` are results without a call, which are never sent.
@@ -79,7 +79,7 @@ def newest(
     framing: Framing,
     start_on: StartOn,
 ) -> Newest | None:
-    """Return the newest messages that fit, or None if the engine must decide.
+    """Return the newest messages that fit, or None to leave the decision to the engine.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def newest(
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
-    """List the units, or return None if a message is not plain or a call unanswered."""
+    """List the units, or return None if a message needs the engine."""
     raws: list[Any] = [message.raw if type(message) is Message else message for message in messages]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     texts = [
@@ -218,7 +218,7 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 
 @cache
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return the tokens and texts that each role adds to a message's text.
+    """Return the tokens and texts that each role adds to a message.
 
     Empty if the framing merges texts.
     """
@@ -235,7 +235,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """The list of messages that fit, with those dropped or shortened.
+    """A list of the messages that fit, with a record of those dropped or shortened.
 
     Examples
     --------
@@ -293,12 +293,12 @@ class Trimmed(list[Data]):
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
-            notes.append(f"The newest message, of the role {role}, {_LOSSES[left[0].why]}")
+            notes.append(f"The newest message, with role {role}, {_LOSSES[left[0].why]}")
         return (*dict.fromkeys(notes),)
 
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:
-    """Return True if a sent message is another one with a shorter text."""
+    """Return True if a sent message is a shortened copy of another."""
     beside = {"content", "refusal", ORIGIN}
     same_fields = all(sent.get(name) == raw.get(name) for name in {*sent, *raw} - beside)
     return same_fields and len(Message(sent).text) < len(Message(raw).text)
@@ -329,7 +329,8 @@ def trim(
     budget : int, Budget, str, Path or callable
         Maximum tokens of the request; or a budget, a preset or its name, whose usable window is the limit.
     counter : str, Model or callable, optional
-        Function from text to tokens, or the name of a counter or model; default: the counter of `model`, or o200k_base.
+        Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
+        or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas sent with the request, which are counted, in any format (:mod:`budgetkit.requests.reading.tools`).
     policy : Policy or str, optional
@@ -337,7 +338,7 @@ def trim(
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of `model`, or of the counter's model.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces that of the budget.
     start_on : {"user", "any"}
@@ -448,7 +449,7 @@ def trim(
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
-    """Convert an amount of tokens to a budget for trimming; keep other budgets."""
+    """Convert a number of tokens to a budget for trimming; return a budget unchanged."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

@@ -1,4 +1,4 @@
-"""Counters: functions from a text to a number of tokens, exact or estimated.
+"""Counters: functions that return the number of tokens in a text, exact or estimated.
 
 A counter is a callable that takes a text and returns a whole number; `counter` makes one from a name. The costs of a
 message, a tool schema or a request beyond its text are framing, not counting.
@@ -96,11 +96,11 @@ def counter(
     Parameters
     ----------
     name : str, Model or callable
-        A counter, a function from text to tokens, or a model; or the name of a model (``"gpt-5.4"``), an encoding
-        (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``,
-        ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published slope
-        (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry point
-        ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
+        A counter, a function that counts the tokens in a text, or a model; or the name of a model (``"gpt-5.4"``), an
+        encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
+        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
+        slope (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry
+        point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
         counted with the best installed vocabulary or, without one, with another encoding times a published slope, if
         any. The counter's name and `basis` say which: exact, reconstructed or estimate.
     unknown : str
@@ -145,7 +145,7 @@ def counter(
     if not isinstance(name, str):
         raise TypeError(
             wrong_type(
-                "counter", name, "a model, a function or a name, such as 'gpt-5.4' or 'chars/4'"
+                "counter", name, "a model, a function or a name such as 'gpt-5.4' or 'chars/4'"
             )
         )
     if tokenizer is not None:
@@ -234,9 +234,9 @@ def calibrate(
     model : str or Model
         The model used for the counts.
     projects : sequence, optional
-        The source of each text. With sources, the interval covers other projects than those fitted on; without, single
-        texts. From 19 projects or texts on, it covers 9 of 10 texts of the next one; with fewer, it is the observed
-        range.
+        The source of each text. With sources, the interval covers projects that were not used for the fit; without,
+        single texts. With 19 or more projects or texts, it covers 9 of 10 texts of the next one; with fewer, it is the
+        observed range.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Read a ratio's name with its conventions; arguments take precedence."""
+    """Return a ratio counter from its name; arguments override the conventions in the name."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):

@@ -1,4 +1,4 @@
-"""Estimates for models without a public tokenizer: another encoding's count times a slope.
+"""Estimates for models without a public tokenizer: another encoding's count multiplied by a slope.
 
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 
@@ -27,7 +27,7 @@ _BEYOND = 0.05  # of the next texts, on either side of the interval
 
 @dataclass(frozen=True, slots=True)
 class CalibratedCounter(CounterBase):
-    """Estimate a model's count as another counter's times a slope.
+    """Estimate a model's count by multiplying another counter's by a slope.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class CalibratedCounter(CounterBase):
     source : str
         Source and date of the slope.
     low, high : float, optional
-        Deviation of other texts below and above the estimate, as shares of it; `interval_words` gives the meaning.
+        How far other texts lie below and above the estimate, as shares of it; `interval_words` gives the meaning.
     mark : float
         Tokens per punctuation mark, for tokenizers that never merge them.
     units : int
@@ -103,7 +103,7 @@ class CalibratedCounter(CounterBase):
         return range_of(self.units, _BEYOND, self.units_are)
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate several texts, in tokens each."""
+        """Estimate the tokens in each of several texts."""
         texts = check_texts(texts, self)
         counted = self.counter.many(texts)
         if not self.mark:
@@ -184,10 +184,10 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return the deviation of texts from a slope fitted without their group.
+    """Return how far texts deviate from a slope fitted without their group.
 
-    From 19 groups on, on average at most 1 in 20 texts of the next group lies beyond either end; with fewer groups, it
-    is the observed range.
+    With 19 or more groups, on average at most 1 in 20 texts of the next group lies beyond either end; with fewer, it is
+    the observed range.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -237,7 +237,7 @@ def published(model: str) -> CalibratedCounter:
             f"No published slope for {brief(model)}. Choose one of: {available}, or fit your own: "
             "budgetkit.accuracy.calibrate(counter, texts, counts)."
         )
-    recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
+    recorded = f"{row['calls']} recorded calls from {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
     low = float(row["text_low"])
     high = float(row["text_high"])

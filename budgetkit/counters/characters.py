@@ -22,8 +22,8 @@ Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
 _MOST_RATIO = 100  # units a token; no language has as many
-#: The counter by ratio that each system's rule is. They differ in what they divide, in how they round, and in whether
-#: an empty text counts. What a system adds for a message is its framing.
+#: Each system's rule as a counter by ratio. Rules differ in the unit, in the rounding, and in the count of an empty
+#: text. The tokens that a system adds for a message are framing.
 RULES: Final = {
     "octopus": "utf16/4",  # document 000: text.Length / 4 in C#, at least 1
     "langchain": "chars/4 (ceil, minimum 0)",  # langchain-core 1.8.2, count_tokens_approximately
@@ -120,7 +120,7 @@ class CharacterCounter(CounterBase):
         return f"{base} ({conventions})"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return self.of(self.size(text))
 
     def size(self, text: str) -> int:
@@ -145,7 +145,7 @@ class CharacterCounter(CounterBase):
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
-        """Convert a length to tokens, for callers that sum lengths before rounding.
+        """Convert a length to tokens, for callers that add up lengths before rounding.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ def _exact_ratio(ratio: object) -> Fraction:
             out_of_range(
                 "ratio",
                 ratio,
-                f"a number of characters a token, above 0 and at most {_MOST_RATIO}; English has about 4",
+                f"characters per token, above 0 and at most {_MOST_RATIO}; English has about 4",
             )
         )
     return exact

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
-#: Where letters, marks, numbers and blanks may be, and one character of the planes where none is: those that are
-#: unassigned or for private use.
+#: Ranges that may contain letters, marks, numbers and blanks, and one character for the planes without any (unassigned
+#: or private use).
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
@@ -74,7 +74,7 @@ def _everything() -> str:
 
 @cache
 def pattern(written: str) -> re.Pattern[str]:
-    r"""Rewrite an encoding's pattern so that `re` finds tiktoken's pieces.
+    r"""Rewrite an encoding's pattern for `re`, so that it finds the same pieces.
 
     >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
     ['Title', '123', '4', ' (', 'x', ')', '  ']
@@ -86,7 +86,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern certainly splits a text, or 0.
+    r"""Return the last place where a pattern is sure to split a text, or 0.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
@@ -110,7 +110,7 @@ def settled(written: str, text: str) -> int:
 
 @cache
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for the runs that an encoding's lookahead can cross.
+    """Return patterns for runs that an encoding's lookahead can cross.
 
     These are blanks, and capitals before lower-case letters; both are matched backwards.
     """
@@ -189,7 +189,7 @@ _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
 
 def encoding_names() -> tuple[str, ...]:
-    """List the encodings available without a network.
+    """List the encodings that need no network.
 
     Returns
     -------
@@ -343,7 +343,7 @@ def _build_encoding(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
 
 
 def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
-    """Return an encoder of single pieces for other ranks than the shipped ones.
+    """Return an encoder of single pieces for ranks that are not shipped.
 
     Examples
     --------
@@ -374,14 +374,14 @@ def _ranks(**definition: Any) -> dict[bytes, int]:
 
 
 def _vocabulary(file: str, lines: int | None, sha256: str, **_: object) -> bytes:
-    """Read a vocabulary and check its published digest (2 ms for the largest)."""
+    """Read a vocabulary and check its digest (2 ms for the largest)."""
     vocabulary = zlib.decompress(read_bytes(f"encodings/{file}"), wbits=_GZIP)
     if lines is not None:
         vocabulary = b"".join(vocabulary.splitlines(keepends=True)[:lines])
     digest = hashlib.sha256(vocabulary).hexdigest()
     if digest != sha256:
         raise ValueError(
-            f"Corrupt file {data_path(f'encodings/{file}')}: its SHA-256 is {digest}, tiktoken publishes {sha256}. "
-            "Install budgetkit again."
+            f"Corrupt file {data_path(f'encodings/{file}')}: its SHA-256 is {digest}, but tiktoken publishes "
+            f"{sha256}. Reinstall budgetkit."
         )
     return vocabulary

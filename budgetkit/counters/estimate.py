@@ -41,11 +41,11 @@ Which = Places | slice
 
 #: Units in a window.
 WINDOW: Final = 4
-#: Units before the first window of a text, all of them zero.
+#: Units before the first window of a text, all zero.
 BEFORE: Final = 8
-#: So many equal windows in a row are a run: twelve times one character, or six times two.
+#: Number of equal windows that form a run: one character twelve times, or two characters six times.
 RUN: Final = BEFORE // WINDOW + 1
-#: The tables and their sizes, each a power of two, in the order that they learn; the tables of `HASHED` are as large.
+#: The tables in training order, with their sizes, which are powers of two; those of `HASHED` are equally large.
 LEVELS: Final = {"pair": 2**16, "own": 2**19, "raw": 2**17, "long": 2**19, "shape": 2**16}
 #: The hashed levels of every window.
 HASHED: Final = ("own", "long")
@@ -72,7 +72,7 @@ class Windows:
     wide: Which
 
     def plain(self, at: Which) -> tuple[Units, Keys]:
-        """Return the table positions of windows' pairs, alternating first and second, and of their shapes."""
+        """Return the table positions of the windows' pairs (alternating first and second) and shapes."""
         pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS
         shape |= (self.pairs[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
@@ -95,7 +95,7 @@ class Windows:
         return keys
 
     def raw(self) -> Keys:
-        """Return the keys of `wide` windows: a row of first and a row of second pairs."""
+        """Return the keys of `wide` windows, as rows of first and second pairs."""
         pairs = np.stack(self._wide_pairs())
         return _folded(pairs) * _ODD[0] * _is_wide(pairs)
 
@@ -104,7 +104,7 @@ class Windows:
         return pairs[0::2][self.wide], pairs[1::2][self.wide]
 
     def runs(self) -> Places:
-        """Find windows that end a run of `RUN` equal windows of two equal pairs."""
+        """Find the windows at the end of `RUN` equal windows with two equal pairs each."""
         row = self.pairs if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
@@ -125,7 +125,7 @@ class Windows:
 
 
 def windows(units: Bytes | Units, classes: Bytes) -> Windows:
-    """Make the windows of a stretch of units."""
+    """Divide a stretch of units into windows."""
     if units.dtype == np.uint8:
         return Windows(units.view(np.uint32), None, _ALL)
     row = np.ascontiguousarray(units.view(np.uint16))
@@ -149,19 +149,19 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Mix the second unit into the lowest bits, which a key's check uses."""
+    """Mix the second unit into the lowest bits, which are used to check a key."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
 
 
-#: A token, in the unit of the tables.
+#: One token, in the unit of the tables.
 SCALE: Final = 128
-#: The lowest bits of a stored entry of a hashed level, which tell its key from others in the same place.
+#: The lowest bits of an entry in a hashed level, which distinguish its key from others in the same place.
 CHECK: Final = np.int16(63)
-#: What is added to every looked up value, so that none is below 0.
+#: Offset added to every value in a table, so that none is negative.
 LEAST: Final = 512
-#: What the stored level "own" is less than the tokens of a window; the others are what they add to it.
+#: Offset of the stored level "own" below a window's tokens; other levels store differences from it.
 MIDDLE: Final = 3 * SCALE
 _FOLDER = "estimates"
 _NOTHING = np.uint32(LEAST)
@@ -234,7 +234,7 @@ class Weights:
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
 
     def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
-        """Set the weights of windows inside a run of one unit."""
+        """Set the weights for windows inside a run of one unit."""
         first, second = stretch.ends(at)
         is_ascii = (first < 128) & (second < 128)
         cost = np.where(first == second, self.run_units[first], np.int16(-1))
@@ -254,7 +254,7 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 
 
 def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
-    """Look up keys in levels of one size, and flag missing ones.
+    """Look up keys in levels of the same size, and flag missing ones.
 
     Each level has a row of keys; missing ones give `LEAST`. The highest bits of a key are the position, and the next
     six must match the entry.
@@ -327,7 +327,7 @@ def stretches(text: str) -> Iterator[Row]:
 
 
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
-    """Concatenate texts into one row, each after its own context.
+    """Concatenate texts into one row, each preceded by its own context.
 
     Examples
     --------
@@ -405,13 +405,13 @@ class EstimateCounter(CounterBase):
         return f"estimate:{self.encoding}"
 
     def __call__(self, text: str) -> int:
-        """Estimate one text, in tokens."""
+        """Estimate the tokens in one text."""
         values = map(load_weights(self.encoding).values, stretches(check_text(text, self)))
         total = sum(int(np.add.reduce(some, dtype=np.int32)) for some in values)
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate several texts, in tokens each, several times faster than one by one."""
+        """Estimate the tokens in each of several texts, several times faster than one by one."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

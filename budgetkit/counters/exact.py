@@ -20,7 +20,7 @@ from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_te
 from budgetkit.counters.speed import LEAST, counted_in_threads, for_work
 from budgetkit.counters.stretches import count_seamless
 
-#: A longer text is counted in parts, in code points.
+#: Maximum code points of a text that is counted in one part.
 LARGE: Final = 65_536
 # code points a part
 _SHORTEST = 16_384
@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or the text's end if it is reached.
+    """Return the first seam in a stretch, or the end of the text.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
 
 
 def last_seam(text: str, start: int, stop: int) -> int:
-    """Return the last seam after `start` and before `stop`, or `start`.
+    """Return the last seam between `start` and `stop`, or `start` if there is none.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def seams_between(text: str, start: int, stop: int) -> list[int]:
 
 
 def split_at_seams(text: str) -> Iterator[str]:
-    """Split a text where a token always ends, into parts of at most 65,600 characters.
+    """Split a text at seams into parts of at most 65,600 characters.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _part_end(text: str, start: int) -> int:
     return first_seam(text, start + _LONGEST)
 
 
-#: What the remembered counts of one encoding may take: a few hundred thousand messages.
+#: Maximum size of an encoding's count cache, enough for a few hundred thousand messages.
 MEMORY_BYTES = 64 * 2**20
 
 
@@ -201,7 +201,7 @@ class ExactCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its numbers: the maker's encoding or a substitute."""
+        """The basis of its counts: the maker's encoding or a substitute."""
         return "estimate" if self.stand_in else "exact"
 
     @property
@@ -211,7 +211,7 @@ class ExactCounter(CounterBase):
         return f"{self.model or self.encoding}{note}"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens, using the cache."""
+        """Count the tokens in one text, using the cache."""
         if type(text) is not str:
             check_text(text, self)
         if len(text) >= LEAST:
@@ -219,7 +219,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each, using the cache and several threads."""
+        """Count the tokens in each of several texts, using the cache and several threads."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)

@@ -115,7 +115,7 @@ def _load(file: TokenizerFile) -> CountMany:
 
 @cache
 def _byte_level(path: str) -> CountMany | None:
-    """Read byte-level pairs from Mistral's or Hugging Face's JSON, or return None."""
+    """Read byte-level pairs from JSON by Mistral or Hugging Face, or return None."""
     document = json.loads(Path(path).read_bytes())
     if "vocab" in document and "config" in document:
         config = document["config"]
@@ -158,7 +158,7 @@ def _byte_level(path: str) -> CountMany | None:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """List the steps of a tokenizer.json entry, a single step or a sequence."""
+    """List the steps of a tokenizer.json entry, which may be a single step."""
     if not part:
         return []
     if part["type"] != "Sequence":
@@ -187,7 +187,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Split each piece into a pattern's matches and the text between them."""
+    """Split each piece into the matches of a pattern and the text between them."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):
@@ -231,11 +231,11 @@ class ForeignCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its numbers: the tokenizer itself."""
+        """The basis of its counts: the tokenizer itself."""
         return "exact"
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each; on all cores for a ``tokenizer.json``."""
+        """Count the tokens in each of several texts; a ``tokenizer.json`` uses all cores."""
         several = check_texts(texts, self)
         return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])
 

@@ -25,7 +25,7 @@ _WHOLE = (
 
 
 class CountMemory:
-    """Counts by text; the longest unused are discarded first.
+    """Counts by text; the least recently used are discarded first.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class CountMemory:
 
     @property
     def nbytes(self) -> int:
-        """Upper bound of the size of the cached texts and counts, in bytes."""
+        """Upper bound for the size of the cached texts and counts, in bytes."""
         return self._young_bytes + self._old_bytes
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:
@@ -125,7 +125,7 @@ class CountMemory:
 
 
 class Memo:
-    """Objects by key, each made once; at most `most` are kept.
+    """A cache of at most `most` objects by key, each made once.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The Counter protocol, and the basis of a counter's numbers."""
+"""The Counter protocol, and the basis of a counter's counts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from budgetkit.budget.errors import wrong_type
 
 @runtime_checkable
 class Counter(Protocol):
-    """A callable from a text to a number of tokens."""
+    """A callable that returns the number of tokens in a text."""
 
     @property
     def name(self) -> str:
-        """The name shown with its numbers; it marks estimates and counts with another model's tokenizer."""
+        """The name shown with its counts, which marks estimates and substitutes."""
         ...
 
     @property
     def exact(self) -> bool:
-        """True if its numbers are the model's own."""
+        """True if its counts equal the model's own."""
         ...
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         ...
 
     def many(self, texts: Sequence[str]) -> list[int]:
@@ -47,7 +47,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
 def check_text(text: Any, counter: Counter) -> str:
     """Return a text unchanged; reject any other value."""
     if not isinstance(text, str):
-        raise TypeError(wrong_type(f"text for {counter.name}", text, "a text (str)"))
+        raise TypeError(wrong_type(f"text for {counter.name}", text, "a string"))
     return text
 
 
@@ -55,7 +55,7 @@ Basis = Literal["exact", "reconstructed", "estimate"]
 
 
 def basis_of(counter: Callable[[str], int]) -> Basis:
-    """Return the basis of a counter's numbers.
+    """Return the basis of a counter's counts.
 
     Counters and functions that do not state it are estimates.
 
@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint for a more accurate count. Empty if there is none.
+    """Return a hint for a more accurate count, or "" if there is none.
 
     Examples
     --------
@@ -131,16 +131,16 @@ class CounterBase:
 
     @property
     def basis(self) -> Basis:
-        """The basis of its numbers: the model's own tokenizer, a reconstructed one, or an estimate."""
+        """The basis of its counts: the model's own tokenizer, a reconstructed one, or an estimate."""
         return "estimate"
 
     @property
     def exact(self) -> bool:
-        """True if its numbers are the model's own."""
+        """True if its counts equal the model's own."""
         return self.basis == "exact"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
@@ -155,7 +155,7 @@ class FunctionCounter(CounterBase):
     Parameters
     ----------
     function : callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     name : str, optional
         Name of the counter; default: the function's name and, if known, its first line number.
 
@@ -176,7 +176,7 @@ class FunctionCounter(CounterBase):
         object.__setattr__(self, "name", name or function_label(function))
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return check_tokens(f"count of {self.name}", self.function(text))
 
 

@@ -80,7 +80,7 @@ class ReconstructedCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its numbers: a reconstructed tokenizer."""
+        """The basis of its counts: a reconstructed tokenizer."""
         return "reconstructed"
 
     @property
@@ -89,12 +89,12 @@ class ReconstructedCounter(CounterBase):
         return f"{self.model} (reconstructed by ctok, family {self.family})"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens, using the cache."""
+        """Count the tokens in one text, using the cache."""
         check_text(text, self)
         return _memory(self.family).count(text, rebuilt(self.family))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
+        """Count the tokens in each of several texts."""
         texts = check_texts(texts, self)
         count = rebuilt(self.family)
         return _memory(self.family).count_many(texts, lambda new: [count(text) for text in new])
@@ -147,7 +147,7 @@ def is_usable() -> bool:
 
 
 class _Tiling:
-    """A counter by chunks, with the vocabulary and the stream of a ctok family.
+    """A counter that works chunk by chunk, with the vocabulary of a ctok family.
 
     One number is cached per chunk: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it ends
     with a word end. A single blank between a word end and a word start costs nothing.
@@ -193,7 +193,7 @@ class _Tiling:
                 raise ValueError(f"a piece {brief(piece)} that goes over a seam")
 
     def count(self, text: str) -> int:
-        """Count one text, in tokens, without message framing."""
+        """Count the tokens in one text, without message framing."""
         if not text:
             return 0
         normal = self._normal(text)
@@ -246,7 +246,7 @@ class _Tiling:
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
-        """Return or count the tokens of a unit between two blanks.
+        """Return the tokens of a unit between two blanks, from the cache if possible.
 
         When a cache generation is full, the older one is dropped.
         """
@@ -262,7 +262,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Return the tokens of a unit of text: its chunks and the runs of blanks between them."""
+        """Return the tokens of a unit of text: its chunks and blanks."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)
@@ -292,7 +292,7 @@ class _Tiling:
         return tokens << 2 | begins | ends
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Return or count the tokens of a chunk without blanks."""
+        """Return the tokens of a chunk without blanks, from the cache if possible."""
         if len(chunk) > _LONG_CHUNK:  # in parts, split where a word ends before a digit or sign
             cuts = [0]
             while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
@@ -342,7 +342,7 @@ class _Tiling:
         return self._tokens(stream) << 2 | begins | ends
 
     def _word(self, stream: str) -> int:
-        """Return or count the tokens of a word or sign."""
+        """Return the tokens of a word or sign, from the cache if possible."""
         tokens = self._words.get(stream)
         if tokens is None:
             tokens = self._tokens(stream)
@@ -352,7 +352,7 @@ class _Tiling:
         return tokens
 
     def _tokens(self, stream: str) -> int:
-        """Return the fewest pieces that cover a stream."""
+        """Return the smallest number of pieces that cover a stream."""
         if stream in self._vocabulary:
             return 1
         saved = 0
@@ -378,13 +378,13 @@ class _Tiling:
         return saved + fewest[-1]
 
     def _alone(self, character: str) -> int:
-        """Return the tokens of a character that no piece of the vocabulary covers."""
+        """Return the tokens of a character that is in no piece of the vocabulary."""
         if character in self._marks:
             return 1
         return int(self._character_cost(self._model, character))
 
     def _shortened(self, stream: str) -> tuple[str, int]:
-        """Remove whole pieces from long runs of one character; return the stream and those pieces.
+        """Remove whole pieces from long runs of one character, and count them.
 
         Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent ones
         add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
@@ -410,7 +410,7 @@ class _Tiling:
 
 @cache
 def _many_marks() -> Any:
-    """Return the pattern of a long row of combining marks.
+    """Return a pattern for a long row of combining marks.
 
     Its library is imported at the first count.
     """

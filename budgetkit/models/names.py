@@ -1,4 +1,4 @@
-"""Spellings of a model's name: Bedrock's, OpenRouter's, Ollama's, Hugging Face's, and typed ones.
+"""Spellings of a model's name, as used by hosts and routers and as typed.
 
 Only the parts that state where a model runs, or which variant, are removed. The parts that identify the model stay.
 """
@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from budgetkit.files import read_rows, read_table, read_toml
 
-#: The encoding of OpenAI's families, where a family's row names no other.
+#: The default encoding of OpenAI's families.
 FAMILY_ENCODING: Final = "o200k_base"
 _SHARED = 4  # characters in a row that like names have in common
 LONGEST_NAME: Final = 200  # characters; to look for a longer one takes long and finds none
@@ -46,7 +46,7 @@ _VERSION_LAST = re.compile(r"^claude-([a-z]+)-(3)(?:[.-](\d)(?!\d))?")
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
 # Sizes are tags there.
 _OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")
-#: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
+#: Hosts that run other makers' models or forward requests, by the part of a name before the slash.
 _HOSTS = (
     "openrouter",
     "azure",
@@ -78,7 +78,7 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Match the whole name first, then ever shorter prefixes of it."""
+    """Match the whole name first, and then shorter and shorter prefixes."""
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -128,7 +128,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed model for a spelling; empty if ambiguous.
+    """Return the listed model for a spelling, or "" if it is ambiguous.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name and its forms without suffixes, removed one by one.
+    """Yield a name, and then its forms with one suffix after another removed.
 
     These suffixes never distinguish models.
 
@@ -181,7 +181,7 @@ def _letters(name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Return the listed name without a path, and the base of a fine-tuned model.
+    """Return the listed name without its path, or the base of a fine-tuned model.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Return a name in lower case without its path; the base of a fine-tuned model."""
+    """Return a name in lower case without its path, or the base of a fine-tuned model."""
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -200,7 +200,7 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host stated in a model's name; empty if none.
+    """Return the host stated in a model's name, or "" if there is none.
 
     A host runs the model or forwards requests to it.
 
@@ -224,7 +224,7 @@ def host_of(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def openai_family(name: str) -> str:
-    """Return an OpenAI model's family; empty for other makers' models.
+    """Return an OpenAI model's family, or "" for other makers' models.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def calibration_row(name: str) -> dict[str, str]:
 
 @cache
 def calibration_rows() -> list[dict[str, str]]:
-    """List the model families with a published slope; the last row is for any other model."""
+    """List the model families with a published slope, then all other models."""
     return read_table("calibrations.csv")
 
 
@@ -306,7 +306,7 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def core_name(name: str) -> str:
-    """Return a name in lower-case letters and digits, without region, variant and "instruct".
+    """Return the lower-case letters and digits of a name, without region, variant and "instruct".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Advice: warnings and findings about a budget and its plan, each with a fix.
+"""Advice: warnings and findings about a budget and its plan, each with its fix.
 
 - `warnings_of`: losses of one plan, and conflicts of reserves and caps.
 - `findings`: problems of the budget itself, before any request is planned.
@@ -43,7 +43,7 @@ Notices = Iterator[tuple[str, str]]  # problems, each with its fix
 def warnings_of(plan: Plan) -> Iterator[str]:
     """Yield warnings about losses and conflicts, each with a fix.
 
-    Losses are sorted by tokens, the largest first.
+    Losses are sorted by tokens, largest first.
     """
     budget = plan.budget
     lost: list[Loss] = plan.losses
@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Describe the window that avoids a loss, if planning again confirms it."""
+    """Name the window that avoids a loss, if planning again confirms it."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -166,7 +166,7 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the tokens that the other sections' caps leave unused, the most first."""
+    """Return the tokens that the other sections' caps leave unused, largest first."""
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
@@ -196,7 +196,7 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield a missing reserve for the answer, with its fix."""
+    """Yield a notice about a missing reserve for the answer, with its fix."""
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -205,7 +205,7 @@ def missing_answer(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer_notices(budget: Budget) -> list[str]:
-    """Return a warning about a missing answer reserve, if one is needed."""
+    """Return a warning if a reserve for the answer is needed but missing."""
     return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
@@ -218,7 +218,7 @@ def overcommitted(budget: Budget) -> str:
 
 
 def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
-    """Warn about undeclared sections with names similar to declared ones."""
+    """Warn about undeclared sections whose names resemble declared ones."""
     if budget.undeclared != "pool":
         return
     plain = {a.section for a in budget.allocations if a == Allocation(a.section)}
@@ -236,7 +236,7 @@ LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
 LONGEST_RUN: Final = 5  # requests one after the other that each lose something
 MOST_DAYS: Final = 365
-#: What mends an estimate without a buffer.
+#: Fixes for an estimate without a buffer.
 ADD_BUFFER: Final = 'add one, such as Reserve("safety", Share(0.1))'
 
 
@@ -264,7 +264,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A budget and known facts about it; checks without facts find nothing.
+    """A budget and known facts about it; a check whose facts are missing finds nothing.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class Case:
         return tokens
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
-        """Return an amount in tokens, and the maximum size of its base."""
+        """Return an amount in tokens, and the largest size of its base."""
         cap = self.budget.caps.get(self.budget.remainder or "")
         usable = max(0, self.budget.usable)
         if of == "limit" and cap is not None:
@@ -423,7 +423,7 @@ class _Checks(Case):
             yield problem, "lower a floor or a reserve, or choose a larger window"
 
     def find_pool_not_enforced(self) -> Notices:
-        """Report sections without a cap that exceed the shared pool."""
+        """Report uncapped sections that exceed the shared pool."""
         budget = self.budget
         sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
         mend = "give each a cap, or let them share the pool with order='pool together'"
@@ -508,7 +508,7 @@ class _Checks(Case):
         if substitute:
             name = one_line(self.model.name)
             yield (
-                f"The tokens of {name} are estimated ({one_line(substitute)}), but no reserve is a buffer",
+                f"The tokens of {name} are estimated ({one_line(substitute)}), but no reserve covers the error",
                 ADD_BUFFER,
             )
 

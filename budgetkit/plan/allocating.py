@@ -47,7 +47,7 @@ class Sections:
 
 
 class SectionArrays(Sections):
-    """Sections that can be cut anywhere, with arrays for many demands."""
+    """Sections that can be cut anywhere, with arrays that hold many demands."""
 
     least = staticmethod(np.minimum)
     most = staticmethod(np.maximum)
@@ -170,13 +170,13 @@ class _TokensLeft:
 
 
 def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
-    """Return a section's share of the free tokens by weight.
+    """Return a section's share of the free tokens, according to its weight.
 
     The other sections, pairs of weight and demand, take at most their demand.
 
     Examples
     --------
-    Of 100 tokens by 1 to 1, where the other wants 10, and where it wants all of it.
+    Share 100 tokens 1 : 1 with a section that asks for 10, and with one that asks for all of them.
 
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
@@ -205,7 +205,7 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
 def with_undeclared(
     budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
 ) -> Budget:
-    """Add undeclared sections to a budget; they draw on the pool.
+    """Add undeclared sections, which draw on the pool, to a budget.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def with_undeclared(
 
 
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
-    """Grant tokens for a frame of demands, within item limits.
+    """Grant tokens for a frame of demands, respecting item limits.
 
     >>> from budgetkit import Allocation, Budget
     >>> demands = pd.DataFrame({"knowledge": [60]})

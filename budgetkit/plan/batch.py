@@ -1,4 +1,4 @@
-"""RequestBatch: many requests, planned at once for one or more budgets.
+"""RequestBatch: many requests planned at once, for one or more budgets.
 
 Allocation uses arrays with one number per request. A section that keeps whole items from the front needs one search for
 all requests: their units are stored in one array, request after request, in order of keeping, next to the running sum
@@ -73,7 +73,7 @@ class RequestBatch:
 
         Examples
         --------
-        Two messages of 40 tokens never fill 70, but plain numbers do.
+        Two messages of 40 tokens cannot fill 70 tokens exactly, but plain numbers can.
 
         >>> from budgetkit import Allocation, Item
         >>> budget = Budget(100, (), [Allocation("history", 70, keep="newest")])
@@ -165,7 +165,7 @@ class Stack:
 
     Examples
     --------
-    Two requests, of 30 and 20 tokens, and of 50.
+    Two requests: one with units of 30 and 20 tokens, and one with a unit of 50.
 
     >>> stack = Stack(np.array([0, 30, 50, 100]), np.array([0, 50]), np.array([50, 50]), np.array([30, 50]))
     >>> stack.fitting(np.array([40, 40])).tolist()
@@ -223,7 +223,7 @@ class Stacks(SectionArrays):
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
-        """Return True if a section needs `fit`: not filled from the front, or cut inside."""
+        """Return True if a section needs `fit`, because it skips items or cuts inside them."""
         is_cut = self.has_cut or allocation.required
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 
@@ -234,14 +234,14 @@ class Stacks(SectionArrays):
         return np.maximum(self.stack(allocation).first, cap)
 
     def stack(self, allocation: Allocation) -> Stack:
-        """Return a section's units in all requests, from the cache if possible."""
+        """Return a section's units for all requests, from the cache if possible."""
         key = (allocation.section, allocation.keep, allocation.importance, allocation.limit_items)
         if key not in self._made:
             self._made[key] = self._make(allocation)
         return self._made[key]
 
     def _make(self, allocation: Allocation) -> Stack:
-        """Join a section's units of all requests in one array."""
+        """Join a section's units from all requests in one array."""
         order = (allocation.section,), allocation.keep, (allocation.importance,)
         best = [request.units(*order).tokens[: allocation.limit_items] for request in self.items]
         sums = np.array([*accumulate(chain.from_iterable(best), initial=0)], np.int64)
@@ -257,7 +257,7 @@ class Stacks(SectionArrays):
 
 
 Demand: TypeAlias = "Mapping[str, int] | pd.DataFrame"
-#: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.
+#: The key in `DataFrame.attrs` for the names of the lines that a sweep varies.
 LINES = "lines"
 Unit = Literal["turns", "conversations"]
 _COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool")
@@ -310,7 +310,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan again for each value of one or two lines.
+    """Plan for each value of one or two lines.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(
-            f"sweep cannot move {quoted(taken)}: its table has columns {quoted(_COLUMNS)}. Rename the line."
+            f"sweep cannot vary {quoted(taken)}, because its table has columns {quoted(_COLUMNS)}. Rename the line."
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_plan_point(budget, demand, point) for point in points]

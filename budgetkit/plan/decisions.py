@@ -1,4 +1,4 @@
-"""Decisions: the outcome of every item and its reason, as columns.
+"""Decisions: the outcome of every item, and its reason, as columns.
 
 A plan of a million items has a million decisions, so they are stored as numbers and converted to objects on access.
 """
@@ -259,7 +259,7 @@ def decisions_of(
     cuts: Sequence[int],
     texts: Mapping[str, Sequence[object]] | None = None,
 ) -> Decisions:
-    """Build decisions from saved columns; reject impossible ones.
+    """Build decisions from saved columns, rejecting impossible ones.
 
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'
@@ -275,7 +275,7 @@ def decisions_of(
         )
     if [*cuts] != sorted({*cuts} & {*range(len(items))}):
         raise ValueError(
-            f"Invalid cuts: {brief(cuts)}. Expected rising positions of {len(items):,} items. Save the plan again."
+            f"Invalid cuts: {brief(cuts)}. Expected increasing positions of {len(items):,} items. Save the plan again."
         )
     for item, tokens in zip(items, kept, strict=True):
         if not 0 <= tokens <= item.tokens:

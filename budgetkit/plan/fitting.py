@@ -112,7 +112,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
     Examples
     --------
-    Four passages for 2,000 tokens; the fill decides about the last.
+    Four passages compete for 2,000 tokens; `fill` decides about the last one.
 
     >>> items = [Item("retrieval", t, s) for t, s in [(800, .95), (700, .85), (600, .7), (400, .6)]]
     >>> budget = Budget(4_000, (), [Allocation("retrieval", 2_000, keep="best")])
@@ -220,7 +220,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of sections, in the first section's order of keeping."""
+        """Return the units of some sections, in the first section's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -258,7 +258,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose units within a shared limit, and cut the first one beyond it."""
+        """Choose units within a shared limit, and cut the first unit beyond it."""
         allocation = lines[0]  # whose rules hold for all of them
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -321,7 +321,7 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the rest of broken groups; return True if there were any.
+        """Drop the rest of broken groups, and return True if there were any.
 
         For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
         """
@@ -346,7 +346,7 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Return each unit's reason, and the tokens of the units that fit."""
+    """Return the reason for each unit, and the tokens of the units that fit."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
@@ -370,7 +370,7 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units down to a limit for a reason; return the tokens kept."""
+    """Drop units for a given reason down to a limit, and return the tokens kept."""
     # Either the whole section is dropped, or a number of its first units is kept.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)
@@ -394,7 +394,7 @@ def _drop_to(
 
 
 def _tokens(section: str, value: object) -> int:
-    """Check a section's demand and return it."""
+    """Check and return a section's demand."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
     return check_tokens(f"demand of {brief(section)}", value)

@@ -134,7 +134,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return the number of units that fit into a limit, from the front.
+        """Return how many units from the front fit within a limit.
 
         Examples
         --------
@@ -161,11 +161,11 @@ class Units:
 
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
-    """Choose the units that fit: a number from the front, and positions beyond.
+    """Choose the units that fit, as a number from the front and positions beyond it.
 
     Examples
     --------
-    Four passages for 2,000 tokens.
+    Four passages compete for 2,000 tokens.
 
     >>> units = Units([800, 700, 600, 400], [.95, .85, .7, .6], range(4))
     >>> select(units, 2_000), select(units, 2_000, "skip")
@@ -285,7 +285,7 @@ class Items:
 
     @cached_property
     def group(self) -> Ints:
-        """Group number of each item; -1 without a group."""
+        """Group number of each item, or -1 without a group."""
         codes = {
             group: code for code, group in enumerate({item.group: 0 for item in self.items})
         } | {None: -1}
@@ -311,7 +311,7 @@ class Items:
         return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
-        """Return the positions of the items of sections.
+        """Return the positions of the items in some sections.
 
         Examples
         --------
@@ -332,7 +332,7 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of sections, in order of keeping.
+        """Return the units of some sections, in order of keeping.
 
         Computed once.
 
@@ -413,7 +413,7 @@ def _best_first(
 def _weights(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[float]:
-    """Return each unit's importance, the highest of its items."""
+    """Return each unit's importance, which is the highest of its items."""
     weights = []
     for item in section_items:
         weight: float = importance[item.section]
@@ -441,7 +441,7 @@ def _unit_numbers(section_items: list[Item]) -> list[int]:
 
 
 def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
-    """Sum a column by unit; without numbers each item is a unit."""
+    """Add up a column by unit; without numbers, each item is a unit."""
     if number is None:
         return column
     sums: list[Any] = [0] * (max(number, default=-1) + 1)
@@ -451,7 +451,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the maximum of each unit; NaN if it contains one."""
+    """Return the maximum of each unit, or NaN if it contains one."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -469,9 +469,7 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
         for name, is_valid in _KNOWN.items():
             value = getattr(item, name)
             if not is_valid(value):
-                kinds = (
-                    "a text as section, numbers as score and importance, a hashable value as group"
-                )
+                kinds = "a string as section, numbers as score and importance, a hashable value as group"
                 return TypeError(wrong_type(f"{name} of item {place}", value, kinds))
     return None
 

@@ -33,7 +33,7 @@ from budgetkit.plan.reasons import Replan, Why, explain
 
 
 def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the tokens left for the budget's remainder, as numbers or arrays.
+    """Return the tokens left for the budget's remainder, as a number or an array.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Plan:
     budget: Budget
     grants: tuple[Grant, ...]
     decisions: Decisions = NO_DECISIONS
-    #: Function to plan again in the same way, set by the maker of the plan.
+    #: Function for planning again in the same way.
     replan: Replan | None = field(default=None, repr=False)
 
     def __getitem__(self, section: str) -> Grant:
@@ -132,7 +132,7 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Window less used less reserved, in tokens; negative if required sections exceed it."""
+        """Tokens left in the window; negative if required sections exceed it."""
         return self.budget.window - self.used - self.reserved
 
     @property
@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
-        """Token use and overflow by section, named as in anchor's document (004).
+        """Token use and overflow by section, under the names in anchor's document (004).
 
         ``token_usage_by_source`` has the tokens of each non-empty section, and ``shared_pool_usage`` the tokens of
         sections without a cap. ``budget_overflow_by_source`` is the number of items dropped or cut because of their
@@ -203,7 +203,7 @@ class Plan:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about losses and conflicts, each with a fix.
 
-        Losses are sorted by tokens, the largest first.
+        Losses are sorted by tokens, largest first.
         """
         return tuple(warnings_of(self))
 
@@ -245,7 +245,7 @@ class Plan:
         """
         if self.replan is None:
             raise ValueError(
-                "A loaded plan cannot explain itself. Fit its items again, and ask that plan."
+                "A loaded plan cannot explain itself. Fit its items again, and use the new plan."
             )
         return explain(self, of, self.replan)
 
@@ -297,7 +297,7 @@ class Plan:
 
 
 def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
-    """Build a plan from saved parts; reject impossible grants.
+    """Build a plan from saved parts, rejecting impossible grants.
 
     >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
     100
@@ -322,7 +322,7 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
         sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
         if len(decisions) and sums != (demand, granted):
             raise ValueError(
-                f"Items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}, but the grant says "
+                f"Items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}, but the grant has "
                 f"{demand:,} and {granted:,}. Save the plan again."
             )
     return Plan(budget, tuple(grants), decisions)

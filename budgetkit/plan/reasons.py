@@ -1,4 +1,4 @@
-"""Why: the reasons for the loss of an item or section, and the smallest changes that would keep it.
+"""Why: reasons for a loss, and the smallest changes that would prevent it.
 
 Each change is found by planning again with other values until two adjacent values are found, one of which keeps the
 item while the other does not. There is no closed formula, because the tokens left by one section go to the next.
@@ -161,7 +161,7 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
 
 
 class _LossExplainer:
-    """A lost item or section, and the single changes that may keep it."""
+    """A lost item or section, with the single changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:
         budget = plan.budget
@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the changes of one line, the item, or two lines that keep it."""
+        """Return the smallest changes that keep it."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -228,7 +228,7 @@ class _LossExplainer:
             )
 
     def by_budget(self) -> Iterator[Mend]:
-        """Yield changes of a budget line: caps, reserves, importance or the window."""
+        """Yield changes to a budget line: a cap, a reserve, an importance or the window."""
         budget = self.plan.budget
         name = one_line(self.section)
         if self.cap is not None:
@@ -255,7 +255,7 @@ class _LossExplainer:
         yield from self._mend("window", budget.window, self.settled, "Enlarge the window")
 
     def by_item(self, row: int) -> Iterator[Mend]:
-        """Yield changes of the item itself: its importance and its length."""
+        """Yield changes to the item itself: its importance and its length."""
         item = self.contents.items[row]
         importance = item.importance
         if importance is None:
@@ -288,7 +288,7 @@ class _LossExplainer:
         changes: Callable[[int], dict[str, Any]] | None = None,
         ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
-        """Return the smallest change of a line that keeps the item."""
+        """Yield the smallest change to a line that keeps the item."""
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
@@ -366,7 +366,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
     Examples
     --------
-    A tenth of the window is 500 tokens in one of 5,000.
+    A tenth of a window of 5,000 tokens is 500.
 
     >>> budget = Budget(1_000, [], [Allocation("a", cap=Share(0.1)), Allocation("b")])
     >>> settled_window(budget, {"a": 500, "b": 100})
@@ -397,7 +397,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
 
 def _growth(amount: Amount) -> Fraction:
-    """Return the share of each further token of a large window that an amount takes.
+    """Return how much of each further token an amount takes in a large window.
 
     A fixed amount or one with an upper limit takes none.
     """

@@ -22,7 +22,7 @@ from budgetkit.presets.translation import Translation, translate
 
 #: Typical sizes of the components of a working memory, in tokens.
 TYPICAL = Table(lambda: read_toml("presets.toml")["typical"])
-#: Between which sizes they usually lie, in tokens; the history takes what is left.
+#: Usual ranges of these sizes, in tokens; the history takes the rest.
 TYPICAL_RANGES = Table(lambda: read_toml("presets.toml")["typical_ranges"])
 
 
@@ -35,7 +35,7 @@ class Preset:
     name : str
         Name of the preset and of its function.
     make : callable
-        Function from a window in tokens, or a Model, to a Budget.
+        Function that returns a Budget for a window in tokens or for a Model.
     title : str
         Short title for a selection list.
     demand : mapping of str to int
@@ -81,18 +81,18 @@ _SHIPPED = {
         Preset(
             "working_memory",
             working_memory,
-            "Working memory: history has the rest",
+            "Working memory: history gets the rest",
             TYPICAL,
             TYPICAL_RANGES,
         ),
-        Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
+        Preset("memory_engine", memory_engine, "Memory engine: memory gets the rest", _MEMORY),
         Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )
 }
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Add the presets of plug-ins; each is imported when it is first called."""
+    """Add the presets of plug-ins, each imported when it is first called."""
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:
@@ -108,7 +108,7 @@ def _with_plugins() -> dict[str, Preset]:
     return {name: added(name) for name in plugin_names("presets")} | _SHIPPED
 
 
-#: All presets by name: those shipped, and those that other packages add by an entry point ``budgetkit.presets``.
+#: All presets by name, shipped or added by other packages through the entry point ``budgetkit.presets``.
 PRESETS: Mapping[str, Preset] = Table(_with_plugins)
 
 
@@ -151,7 +151,7 @@ __all__ = [
 ]
 __all__ += ["memory_engine", "preset", "rag", "token_budget", "translate", "working_memory"]
 
-#: JSON Schema of what `agent_prompt` reads, as it stands in a file under ``context_budget``.
+#: JSON Schema of the configurations that `agent_prompt` reads under ``context_budget``.
 CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from budgetkit.files import Table, read_toml
 from budgetkit.models import Model, model, resolve
 
 Window = int | Model | str
-#: A number written as a text, such as "8k": somebody means tokens, and no model is called so.
+#: A number in a string, such as "8k", which means tokens and not a model's name.
 _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
 
@@ -45,14 +45,14 @@ def window_of(window: Window) -> dict[str, Any]:
     return {"window": tokens}
 
 
-#: The sources that anchor knows, in the order of a request, with their importance and which items of each stay.
+#: The sources that anchor knows, in the order of a request, with their importance and the items to keep.
 SECTIONS: Mapping[str, dict[str, Any]] = Table(
     lambda: read_toml("presets.toml")["application"]["sections"]
 )
 ROLES = Table(lambda: read_toml("presets.toml")["roles"]["application"])
-#: For budgets that have a section of tool results.
+#: Roles for budgets with a section for tool results.
 TOOL_ROLES = {"tool": "tool", "function": "tool"}
-#: What of a budget these presets leave to change: all but the window and the lines, which they write.
+#: The fields of a budget that can be changed in these presets: all except the window and the lines.
 _SETTINGS = tuple(
     f.name for f in fields(Budget) if f.name not in ("window", "reserves", "allocations")
 )
@@ -230,9 +230,9 @@ def with_pool(
     return Budget(reserves=[reserve], allocations=sections, **settings)
 
 
-#: What Octopus promises to the history, in tokens (document 000).
+#: Octopus' guaranteed minimum for the history, in tokens (document 000).
 HISTORY_FLOOR = 4_000
-#: What Octopus reserves for the answer, in tokens (document 000).
+#: Octopus' reserve for the answer, in tokens (document 000).
 OUTPUT_TOKENS = 4_096
 
 
@@ -248,7 +248,7 @@ def working_memory(
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
-    """Split a window as Octopus does: the history gets the remainder.
+    """Split a window as Octopus does, with the remainder for the history.
 
     history = window - system - procedure - knowledge - episodes - current - output
 
@@ -335,7 +335,7 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Split a window as the memory engine does: memory gets the remainder.
+    """Split a window as the memory engine does, with the remainder for memory.
 
     The reserves are derived from the model.
 

@@ -1,4 +1,4 @@
-"""Budgets of your own sources, with the names and rules of anchor's document."""
+"""Budgets for your own sources, with the names and rules of anchor's document."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "
 def agent_prompt(
     window: Window | None = None, *configurations: Mapping[str, Any] | None, alone: bool = False
 ) -> Budget:
-    """Split an agent's prompt as Plan #195 does, by caps and priorities.
+    """Split an agent's prompt by caps and priorities, as Plan #195 does.
 
     Required sections come first, then high, medium and low; a section over its cap is cut according to its type. If the
     total is full, the policy decides whether low sections are cut or dropped.

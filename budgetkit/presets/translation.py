@@ -22,7 +22,7 @@ from budgetkit.files import Table, read_toml
 from budgetkit.presets.application import SECTIONS, working_memory
 from budgetkit.presets.token_budget import POLICIES, PRIORITIES, agent_prompt, token_budget
 
-#: The steps of an agent's turn go like what was said before; the question that they serve stays.
+#: Steps of an agent's turn can be dropped like earlier messages, but the turn's question stays.
 _STEP = {"step": "history"}
 _ROLES = Table(
     lambda: (own := read_toml("presets.toml")["roles"]) | {"request": own["working_memory"] | _STEP}
@@ -35,24 +35,24 @@ _OCTOPUS = {
     "MaxEpisodeTokens": "episodes",
 }
 _LANGCHAIN = {"strategy": "last", "include_system": True, "allow_partial": False}
-#: What no field says, but what a system does otherwise.
+#: Differences in a system's behaviour that no field expresses.
 _DONE = {
     "anchor": (
         "sources without an allocation take the whole window",
         "a system prompt over its cap, or a question that does not fit, is left out",
     ),
     "langchain": (
-        "a tool call may part from its results",
-        "the question goes where steps after it fill the request",
+        "a tool call may be separated from its results",
+        "the question is dropped if the steps after it fill the request",
     ),
 }
-#: What only tells this kit how to read and show a budget.
+#: Fields that only affect how budgetkit reads and shows a budget.
 _OURS = {"allocations", "reserves", "roles", "remainder", "name"}
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A budget with its configuration in another system.
+    """A budget, and its configuration in another system.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
 
 
 def _fields_of(given: Any, system: str) -> dict[str, Any]:
-    """Return a configuration as plain data, with enumerations as their values."""
+    """Return a configuration as plain data, replacing enumerations with their values."""
     if isinstance(given, Mapping):
         return dict(given)
     if callable(getattr(given, "model_dump", None)):
@@ -159,7 +159,7 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
 
 
 def trimmed(max_tokens: int) -> Budget:
-    """Return a budget for trimming: the history is pruned, system messages and the question stay.
+    """Return a budget for trimming, which prunes only the history.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def trimmed(max_tokens: int) -> Budget:
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
-    """Map section names to another system's names by role."""
+    """Map section names to another system's names, by role."""
     names: dict[str, str] = {}
     for role, theirs in roles.items():
         ours = budget.roles.get(role)
@@ -187,7 +187,7 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
-    """List the differences of two budgets, line by line."""
+    """Yield the differences between two budgets, line by line."""
     for what in fields(Budget):
         if what.compare and what.name not in _OURS:
             yield from _differing(what.name, getattr(ours, what.name), getattr(theirs, what.name))
@@ -322,7 +322,7 @@ def _split_fields(
 
 _Write = Callable[[Budget], dict[str, Any]]
 _Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
-#: Of each system: its role table, what writes its configuration, and what reads it.
+#: For each system, the role table and the functions that write and read its configuration.
 _SYSTEMS: dict[str, tuple[str, _Write, _Read]] = {
     "anchor": ("application", _to_anchor, _from_anchor),
     "octopus": ("working_memory", _to_octopus, _from_octopus),

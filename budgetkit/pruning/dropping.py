@@ -1,4 +1,4 @@
-"""The cuts of a pruning policy, carried out request by request.
+"""The cuts of a pruning policy, made request by request.
 
 Messages are dropped, shrunk or summarised here.
 
@@ -34,18 +34,18 @@ from budgetkit.pruning.policies.policy import (
     SummaryRule,
 )
 
-#: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
+#: Role of the first message after the system messages; some providers accept only "user".
 StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role of a summary: "assistant", or "user" if requests start with it."""
+    """Return a summary's role: "assistant", or "user" if requests must start with the user."""
     if start_on == "any":
         return "assistant"
     return start_on
 
 
-#: Tokens that stay of a tool result which is cut inside: its marker, and a line of it.
+#: Minimum tokens of a shortened tool result: the marker and one line.
 LEAST_RESULT = 32
 
 
@@ -73,7 +73,7 @@ def cuttable_tokens(history: History) -> int:
 Measure = Callable[[list[int]], int | None]
 #: A requested summary: its slot, and the slots that it replaces.
 SummaryRequest = tuple[int, list[int]]
-#: A cut that summarises: it asks for summaries, and is sent the tokens of each.
+#: A cut that requests summaries and is sent the tokens of each.
 SummarisingCut = Generator[SummaryRequest, int | None, None]
 
 
@@ -170,7 +170,7 @@ def retain(
 
 @dataclass(slots=True)
 class Summaries:
-    """The summaries of one request: their number, tokens and replaced slots."""
+    """The summaries in one request, with their number, tokens and replaced slots."""
 
     number: int = 0
     tokens_read: int = 0
@@ -178,7 +178,7 @@ class Summaries:
     written: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
 
     def add(self, place: int, read: int, wrote: int, replaced: list[int]) -> None:
-        """Record one summary: its place, tokens read and written, and replaced slots."""
+        """Record one summary, with its place, the tokens read and written, and the replaced slots."""
         self.number += 1
         self.tokens_read += read
         self.tokens_written += wrote
@@ -213,7 +213,7 @@ def room_for_history(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Return a warning if the history's floor is not kept, in tokens."""
+    """Yield a warning if a history floor in tokens is not kept."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
@@ -308,7 +308,7 @@ def _room_now(room: PruningContext, history: History) -> PruningContext:
 def _carry_out(
     cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
 ) -> SummarisingCut | tuple[()]:
-    """Carry out one cut, yielding any summary it needs."""
+    """Make one cut, returning a generator if it needs summaries."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
     if cut.order == "results" and (cut.intact_tokens or cut.least_gain):

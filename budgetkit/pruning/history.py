@@ -1,4 +1,4 @@
-"""The history during pruning: its messages, their order of removal, and sums.
+"""The history during pruning: its messages, their order of removal, and their sums.
 
 Each message has a slot with its number in the conversation. Messages that are dropped together form a *unit*, named
 after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the tokens
@@ -200,7 +200,7 @@ class History:
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit of messages, and the tokens of summaries before it."""
+        """Return the oldest unit of messages, and the tokens of any summaries before it."""
         aside = []
         tokens = 0
         while (unit := self.next_unit()) is not None and unit in self.summaries:
@@ -252,7 +252,7 @@ class History:
         return bool(self._outside)
 
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
-        """Return True if the floor allows dropping a unit, with extra tokens."""
+        """Return True if the floor allows dropping a unit, given some extra tokens."""
         members = self.members[unit]
         messages = 0 if unit in self.summaries else len(members)
         if self.messages <= messages:
@@ -327,7 +327,7 @@ class History:
             self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
-        """Record a unit's importance; its older heap entry is skipped later."""
+        """Record a unit's importance, so that its older heap entry is skipped later."""
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))

@@ -146,7 +146,7 @@ def _item(score: object = 0.0, **rest: Any) -> Item:
 
 
 def _group(group: Any) -> Any:
-    """Read a group, whose tuples are saved as lists."""
+    """Read a group; its tuples were saved as lists."""
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):

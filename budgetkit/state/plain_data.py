@@ -58,10 +58,12 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
     """
     value = value.item() if isinstance(value, np.generic) else value
     if depth > DEEPEST:
-        raise ValueError(f"{where} is nested deeper than {DEEPEST} levels. Save less of it.")
+        raise ValueError(
+            f"{where} is nested deeper than {DEEPEST} levels. Save a smaller part of it."
+        )
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
         raise ValueError(
-            f"{where} holds {brief(value)}, which ends in half a character. Remove that half."
+            f"{where} holds {brief(value)}, which ends in half of a surrogate pair. Remove that half."
         )
     if isinstance(value, list | tuple):
         return [as_plain_data(entry, where, depth + 1) for entry in value]
@@ -291,7 +293,9 @@ def _check_keys(name: str, names: list[str], needed: list[str], data: object) ->
     if unknown := sorted(str(key) for key in data if key not in names):
         raise ValueError(unknown_name(f"key in {name}:", unknown[0], names))
     if lacking := [key for key in needed if key not in data]:
-        raise ValueError(f"{name} lacks {quoted(lacking)}. Save it again; it has {quoted(needed)}.")
+        raise ValueError(
+            f"{name} lacks {quoted(lacking)}. It needs {quoted(needed)}; save it again."
+        )
     return dict(data)
 
 
@@ -304,7 +308,7 @@ def _make_checked(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
 
 _KINDS = {
     "int": "a whole number",
-    "string": "a text",
+    "string": "a string",
     "bool": "true or false",
     "list": "a list",
     "dict": "a mapping",
@@ -330,7 +334,7 @@ def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
     except ValidationError as problem:
         raise ValueError(_error_text(problem)) from None
     except RecursionError:
-        raise ValueError("The saved state is nested too deep. Copy the whole text.") from None
+        raise ValueError("The saved state is nested too deeply. Copy the whole text.") from None
 
 
 def _error_text(problem: ValidationError) -> str:

@@ -1,4 +1,4 @@
-"""Containers: the kind of a file, and the JSON values, rows or texts in it.
+"""Containers: the kinds of files, and the values, rows or texts inside.
 
 gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text that is not JSON is tried as a table, as
 YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
@@ -94,7 +94,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
 def _split(
     text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
 ) -> dict[str, Any]:
-    """Split a text at its speakers; warn about text before the first one."""
+    """Split a text at its speakers, and warn about text before the first one."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []
@@ -149,7 +149,7 @@ def _aider(text: str) -> list[Numbered]:
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions
 
 
-#: A name for errors, and the numbered values of one file in a container.
+#: The name of a file in a container, for error messages, and its numbered values.
 Part = tuple[str, Iterator[Numbered]]
 MEMBERS = (
     ".json",
@@ -172,9 +172,9 @@ _SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as #
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
-#: The number of the packing in a zip.
+#: The number of Zstandard as a compression method in zip files.
 _ZSTANDARD = 93
-#: Packings whose readers in a zip take gigabytes: what one block unpacks to, or the dictionary that the file names.
+#: Compression methods that can take gigabytes in a zip, for one unpacked block or for a dictionary.
 _UNBOUNDED = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
 _PEEK = 4096
 _BLOCK = 1 << 16
@@ -183,7 +183,7 @@ _DEEPEST = 3
 
 @dataclass(frozen=True)
 class Opener:
-    """Reader of files and archives; nested archives share one outflow limit."""
+    """A reader of files and archives; nested archives share one outflow limit."""
 
     columns: Columns = None
     progress: Progress | None = None
@@ -217,9 +217,11 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream, or a zip file without a function to unpack it."""
+        """Unpack a stream with a function, or a zip file without one."""
         if self.depth == _DEEPEST:
-            raise ValueError(f"{name}: archives nested more than {_DEEPEST} deep. Unpack it first.")
+            raise ValueError(
+                f"{name} contains archives nested more than {_DEEPEST} deep. Unpack it first."
+            )
         if not stream.seekable():
             stream = io.BytesIO(_content(stream, name))
         start = stream.tell()
@@ -245,14 +247,16 @@ class Opener:
         try:
             archive = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise ValueError(f"{name}: not a readable zip ({error}). Pack it again.") from None
+            raise ValueError(
+                f"{name} is not a readable zip file ({error}). Zip it again."
+            ) from None
         members = [member for member in archive.infolist() if not member.is_dir()]
         if len(members) > MOST_MEMBERS:
             raise self.outflow.exceeded(f"{MOST_MEMBERS:,} files")
         for member in members:
             if packing := _UNBOUNDED.get(member.compress_type):
                 raise ValueError(
-                    f"{name}: packed with {packing}, which is not supported. Pack it with deflate."
+                    f"{name} is compressed with {packing}, which is not supported. Compress it with deflate."
                 )
         members = [m for m in members if not m.filename.startswith(("__MACOSX", "."))]
         names = {member.filename for member in members}
@@ -283,7 +287,7 @@ class Opener:
                 yield from _guarded_parts(inside, name)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(
-                f"{name}/{member.filename}: cannot be unpacked ({error}). Pack it again."
+                f"Cannot unpack {name}/{member.filename} ({error}). Compress it again."
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
@@ -329,7 +333,7 @@ def _content(stream: BinaryIO, name: str) -> bytes:
 
 
 def _utf16(head: bytes) -> str:
-    """Return the encoding of UTF-16 text. Empty for other text."""
+    """Return the encoding of UTF-16 text, or "" for other text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
@@ -340,7 +344,7 @@ def _utf16(head: bytes) -> str:
 
 
 def foreign_kind(head: bytes) -> str:
-    """Return the kind of an unsupported file by its first bytes, with advice.
+    """Name the kind of an unsupported file, recognised by its first bytes, and give advice.
 
     Examples
     --------
@@ -363,7 +367,7 @@ def foreign_kind(head: bytes) -> str:
 
 
 def foreign_archive(names: set[str]) -> str:
-    """Return the kind of an unsupported archive by its files, with advice.
+    """Name the kind of an unsupported archive, recognised by its files, and give advice.
 
     Examples
     --------
@@ -377,7 +381,7 @@ def foreign_archive(names: set[str]) -> str:
 
 
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
-    """Open a member of a zip file, which may use Zstandard as in Inspect."""
+    """Open a member of a zip file, which may use Zstandard as Inspect does."""
     if member.compress_type != _ZSTANDARD:
         return archive.open(member)
     # Python's own reader knows it from 3.14 on; read the packed bytes as if they were plain, and unpack them here.
@@ -396,14 +400,14 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Explain an error in unpacking."""
+    """Reraise an unpacking error with an explanation."""
     try:
         yield
     except (
         *(OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile),
         getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error),
     ) as error:
-        raise ValueError(f"{name}: cannot be unpacked ({error}). Pack it again.") from None
+        raise ValueError(f"Cannot unpack {name} ({error}). Compress it again.") from None
 
 
 def _guarded_parts(parts: Iterable[Part], name: str) -> Iterator[Part]:

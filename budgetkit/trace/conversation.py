@@ -169,7 +169,7 @@ class Trace:
 
     @cached_property
     def model(self) -> str | None:
-        """The conversation's model, if its file names one.
+        """The conversation's model, if the file names one.
 
         If there are several, it is the last known one.
         """
@@ -210,7 +210,7 @@ class Trace:
             notes += (note for note in saved if isinstance(note, str))
         if self.is_silent:
             where = f"the {many(len(self.messages), 'message')} of this {self.format}"
-            notes.insert(0, f"No text in {where}. Export it with its texts.")
+            notes.insert(0, f"No text in {where}. Export it again with texts.")
         else:
             notes += self._memo.once("empty", lambda: empty_notices(self.messages))
         if self.uncounted:
@@ -241,7 +241,7 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
         framing : Framing, optional
             Tokens that a message costs beyond its text; default: the framing of its own model.
 
@@ -287,9 +287,9 @@ class Trace:
         Parameters
         ----------
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
         roles : mapping or callable, optional
-            A mapping from roles to sections (see :mod:`budgetkit.trace.tally`), or a function from a message to its
+            A mapping from roles to sections (see :mod:`budgetkit.trace.tally`), or a function that returns a message's
             section.
         framing : Framing, optional
             Tokens that a message costs beyond its text; default: the framing of its own model.

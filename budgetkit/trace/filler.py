@@ -1,4 +1,4 @@
-r"""Filler: meaningless words with the same token counts as the original.
+r"""Filler: meaningless words with the same token counts as the originals.
 
 Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
 them, each run of letters and digits is replaced with filler of the same count in its context::
@@ -61,7 +61,7 @@ _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
 @dataclass
 class Filler:
-    """A maker of filler text with the same counts as the original."""
+    """A generator of filler text with the same counts as the original."""
 
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates that fit in all contexts, in the first, then any others."""
+        """Yield candidates that fit in all contexts, then in the first one, then any others."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -200,8 +200,8 @@ class Filler:
             if self.count(filler) == size:
                 return filler
         raise ValueError(
-            f"No filler of {size:,} tokens under {brief(getattr(self.count, 'name', self.count))}. Redact with another "
-            "counter, such as 'o200k_base' or 'chars/4'."
+            f"Cannot make filler of {size:,} tokens with {brief(getattr(self.count, 'name', self.count))}. Redact with "
+            "another counter, such as 'o200k_base' or 'chars/4'."
         )
 
 

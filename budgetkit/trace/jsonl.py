@@ -31,9 +31,9 @@ from typing import Any, BinaryIO
 
 from budgetkit.budget import brief
 
-#: Bytes of the longest line, or of a document over many lines, that is read.
+#: Maximum bytes of a line, or of a document that spans many lines.
 LONGEST_LINE = 256 << 20
-#: Most blank lines in a row.
+#: Maximum number of consecutive blank lines.
 MOST_BLANK = 2_000_000
 
 Numbered = tuple[int, Any]
@@ -88,7 +88,7 @@ def broken_lines(places: list[int]) -> str:
 
 @dataclass(frozen=True)
 class JsonFile:
-    """Reader of a JSON file; errors name the file and the line."""
+    """A reader of a JSON file; its errors name the file and the line."""
 
     name: str
 
@@ -262,15 +262,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda name: None)
 
 
-#: Bytes that may come out of any container.
+#: Bytes that any container may unpack to.
 FREE_BYTES = 64 << 20
-#: Bytes that may come out for each byte that is in it.
+#: Bytes that a container may unpack to for each of its own bytes.
 MOST_TIMES = 32
-#: Values that may come out of any container; beyond these, one for every other byte that is in it.
+#: Values that any container may hold; a larger container may hold one for every two of its bytes.
 FREE_VALUES = 1_000_000
-#: Files that are opened of one archive.
+#: Maximum number of files opened in one archive.
 MOST_MEMBERS = 10_000
-#: Memory that an xz file may ask for to be unpacked; its highest preset, -9, needs 65 MiB.
+#: Maximum memory for unpacking an xz file; the highest preset, -9, needs 65 MiB.
 XZ_MEMORY = 128 << 20
 _MARKS = b"{[,:;\t\n"
 _BLOCK = 1 << 16
@@ -292,7 +292,7 @@ class OutflowError(ValueError):
 
 
 class Outflow:
-    """The amount unpacked from one container, and its limit.
+    """The amount unpacked from a container, and its limit.
 
     Parameters
     ----------
@@ -397,4 +397,4 @@ class XzStream:
                 return data
 
     def close(self) -> None:
-        """Do nothing: the caller that opened the file closes it."""
+        """Do nothing, because the caller that opened the file closes it."""

@@ -54,7 +54,7 @@ from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
 _FRAME, _VALUE = "the frame", "the given value"
-#: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
+#: A path, a shipped trace's name, an open file, a frame, or messages and request bodies as values.
 Source = Any
 _SPAN = "attributes & context|span_id|spanId|trace_id|traceId|parent_id"
 _WANTED = (
@@ -68,7 +68,7 @@ class NoConversationError(ValueError):
 
 @dataclass(frozen=True)
 class Loader:
-    """Loader of conversations from files and values.
+    """A loader of conversations from files and values.
 
     Outlined conversations are loaded without long texts, which a bill does not need.
     """
@@ -102,9 +102,7 @@ class Loader:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
-                            empty = (
-                                f"{where}: no messages in it ({format_label(str(value['format']))})"
-                            )
+                            empty = f"{where}: it contains no messages ({format_label(str(value['format']))})"
                             refused.setdefault("", empty)
                             continue
                         place = next(places)
@@ -116,7 +114,7 @@ class Loader:
                         raise
                     refused[name] = str(error)
             if next(places) == 0:
-                problem = next(iter(refused.values()), f"{_name(source)}: no messages in it")
+                problem = next(iter(refused.values()), f"{_name(source)}: it contains no messages")
                 raise ValueError(f"{problem.removesuffix('.')}. Pass messages, each with a role.")
         refused.pop("", None)
         if refused:
@@ -126,7 +124,7 @@ class Loader:
             )
 
     def _parts(self, source: Source) -> Iterator[Part]:
-        """Yield the values of a file with its sub-agents, a frame or a value."""
+        """Yield the parts of a source: a file with its sub-agents, a frame, or a value."""
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
                 yield from Opener(self.columns, self.progress).parts(source, _name(source))
@@ -266,7 +264,7 @@ _KEPT = 100
 
 
 def _outline(value: Any) -> Any:
-    """Return the start of a long text, with its length."""
+    """Return the start of a long text, and its length."""
     if isinstance(value, str) and len(value) > _LONG:
         return f"{value[:_KEPT]} {len(value)}"
     if isinstance(value, dict):

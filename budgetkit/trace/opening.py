@@ -1,4 +1,4 @@
-"""Construction of traces from checked values, and facts about their file."""
+"""Construction of traces from checked values, and facts about the files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 
 def made_trace(value: Raw, default_id: str, where: str) -> Trace:
-    """Build a trace from one conversation; errors name its place."""
+    """Build a trace from one conversation, naming its place in errors."""
     messages = value["messages"]
     if not isinstance(messages, list | tuple) or not messages:
         expected = "a list of one or more messages, each with a role"
@@ -120,7 +120,8 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or index not in contexts:
             raise ValueError(
-                f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
+                f"{where}: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to "
+                f"{len(messages) - 1}."
             )
         with place_name(where):
             contexts[index] += tuple(map(Passage.of, passages))
@@ -199,7 +200,7 @@ def place_name(where: str) -> Iterator[None]:
 
 
 def _orphan(messages: Sequence[Message]) -> int | None:
-    """Return the index of the first tool result without a previous call."""
+    """Return the index of the first tool result without an earlier call."""
     called: set[str] = set()
     for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

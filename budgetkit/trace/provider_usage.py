@@ -1,4 +1,4 @@
-"""The provider's token counts for a conversation, compared with our own."""
+"""The provider's token counts for a conversation, compared with budgetkit's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
 _PAID = ["web_searches", "paid_tools"]
 _MOST = 1 << 53
-#: The provider's token counts by column, an array each.
+#: The provider's token counts, with one array per column.
 Usage = Mapping[str, npt.NDArray[Any]]
 
 
@@ -168,14 +168,14 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
 
 
 def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd.DataFrame:
-    """Compare the provider's counts with our own.
+    """Compare the provider's counts with budgetkit's.
 
     Parameters
     ----------
     trace : Trace
         A conversation with its provider's usage.
     counter : callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
 

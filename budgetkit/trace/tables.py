@@ -72,7 +72,7 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return the kind of a binary table by its first bytes. Empty if unknown."""
+    """Return the kind of a binary table by its first bytes, or "" if it is unknown."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -84,7 +84,7 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
 
 @dataclass(frozen=True)
 class TableReader:
-    """Reader of tables of messages or conversations; errors name the table."""
+    """A reader of tables of messages or conversations; its errors name the table."""
 
     name: str
     columns: Columns = None
@@ -93,14 +93,14 @@ class TableReader:
         """Read a spreadsheet, parquet or arrow file, after checking its unpacked size."""
         if kind == "xls":
             raise ValueError(
-                f"{self.name}: spreadsheets from before 2007 are not supported. Save it as .xlsx."
+                f"{self.name}: Excel files from before 2007 (.xls) are not supported. Save it as .xlsx."
             )
         read = {"excel": _excel, "parquet": _parquet, "arrow": _feather}[kind]
         rows = read(content, outflow)
         return self.conversations(enumerate(self._explained(rows, outflow), start=2))
 
     def _explained(self, rows: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
-        """Count the JSON values in each row, and reword a library's errors."""
+        """Count the JSON values in each row, and reword the library's errors."""
         try:
             with extra("lab", self.name):
                 for row in rows:
@@ -112,7 +112,7 @@ class TableReader:
             raise
         except MemoryError:
             raise ValueError(
-                f"{self.name}: the table does not fit into memory. Pass a part of it."
+                f"{self.name}: the table does not fit in memory. Pass a part of it."
             ) from None
         except Exception as error:  # each library has its own for a broken file
             raise self._unreadable(error) from None
@@ -204,7 +204,7 @@ class TableReader:
             )
 
     def _choose(self, cells: Raw) -> dict[str, str | None]:
-        """Return the columns of role (None for whole conversations), content and conversation."""
+        """Return the columns for role (None for whole conversations), content and conversation."""
         given = self.columns or {}
         for column in given.values():
             if column not in cells:
@@ -341,7 +341,7 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
-    """Read a structure of Thrift's compact protocol: its fields and its end."""
+    """Read a structure in Thrift's compact protocol, and return its fields and its end."""
 
     def varint() -> int:
         nonlocal place
@@ -453,7 +453,7 @@ class _Plain(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError(
-                "aliases are not supported, since a small file of them can fill the memory"
+                "aliases are not supported, since a small file with aliases can fill the memory"
             )
         return super().compose_node(parent, index)
 

@@ -165,20 +165,20 @@ def schemas_message(tools: Sequence[Raw]) -> Message:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return a dictionary key for a role table, the same for equal ones."""
+    """Return a dictionary key for a role table; equal tables have equal keys."""
     if callable(roles):
         return roles
     return tuple(roles.items())
 
 
 _NEVER = np.iinfo(np.int64).max
-#: Section of the messages that no request holds.
+#: Section of the messages that are in no request.
 UNSENT = "not sent"
 
 
 @dataclass(frozen=True)
 class CountedMessages:
-    """Sizes by one counter and framing, in tokens."""
+    """Sizes of messages by one counter and framing, in tokens."""
 
     messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
@@ -346,7 +346,7 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
 
 
 def passage_scores(passages: Sequence[Passage]) -> list[float]:
-    """Return the passages' scores, or scores by rank."""
+    """Return the passages' scores, or scores derived from their ranks."""
     scores = [passage.score for passage in passages if passage.score is not None]
     if len(scores) < len(passages):
         return [1 / rank for rank in range(1, len(passages) + 1)]

@@ -49,7 +49,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Cluster edges from a safe place on, and the unread rest."""
+    """Cluster edges from a safe place onward, and the unread rest."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -132,7 +132,7 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last of several adjacent flags, or 0.
+        """Return the start of the last flag in a row of flags, or 0.
 
         Flags are pairs of code points, counted from the start of their row.
         """

@@ -62,7 +62,7 @@ def truncate(
     limit : int
         Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
     counter : callable or str
-        Function from text to tokens, exact or not, or a counter's name.
+        Function that counts the tokens in a text, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
@@ -144,7 +144,7 @@ class _Cut(NamedTuple):
 
     @property
     def longest(self) -> str:
-        """The longest cut within the limit; "" if nothing of the text fits."""
+        """The longest cut within the limit, or "" if no text fits."""
         low, top = self.measure.bounds(
             self.limit, self.marker, self.keep != "tail", self.keep != "head"
         )
@@ -160,7 +160,7 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return the edges of the kept text, for at most so many code points."""
+        """Return the edges of the kept text, given a maximum number of code points."""
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
@@ -232,7 +232,7 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
         check_choice(parameter, value, choices)
 
 
-#: What stands where text was left out, by what the section keeps.
+#: The marker for omitted text, by the items that a section keeps.
 SECTION_MARKERS: Mapping[str, str] = MappingProxyType(
     {
         "newest": "[older text is left out here]\n",
@@ -270,7 +270,7 @@ def cutter(
     Parameters
     ----------
     counter : callable or str
-        Function from text to tokens, or a counter's name; the counter of the items.
+        Function that counts the tokens in a text, or a counter's name; the counter of the items.
     framing : Framing, optional
         Tokens that a message costs beyond its text; the framing of the items. Default: OpenAI's.
     markers : Mapping

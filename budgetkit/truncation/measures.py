@@ -1,4 +1,4 @@
-"""Counting of a text with a part cut out.
+"""Counts of a text with a part cut out.
 
 An exact counter uses known sums; any other counts the whole text.
 
@@ -34,11 +34,11 @@ _GUESSES = 8
 
 
 class Measure:
-    """Costs of one text's parts by an unknown counter."""
+    """The costs of a text's parts by an unknown counter."""
 
-    #: So many code points beyond a cut that fits every other cut is tried; with 0 only some are.
+    #: Range beyond a fitting cut in which all other cuts are tried, in code points; with 0, only some are.
     near = 0
-    #: Code points a token, where aiming begins.
+    #: Code points per token, as a first guess.
     rate = CHARACTERS_A_TOKEN
 
     def __init__(self, text: str, count: Count) -> None:
@@ -46,11 +46,11 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker in place of `head` to `tail`, in tokens."""
+        """Count the text's tokens, with a marker in place of `head` to `tail`."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Return True if the whole text is within a limit; skip counting if far beyond."""
+        """Return True if the whole text is within a limit."""
         chunk = int(_NEVER_HALF * CHARACTERS_A_TOKEN * limit) + _CHUNK * _CHUNK
         if (
             len(self.text) > 2 * chunk
@@ -65,14 +65,14 @@ class Measure:
 
 
 class SeamMeasure(Measure):
-    """Costs of one text's parts by a counter whose counts add up at seams."""
+    """The costs of a text's parts by a counter whose counts add up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker in place of `head` to `tail`, in tokens."""
+        """Count the text's tokens, with a marker in place of `head` to `tail`."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -84,7 +84,7 @@ class SeamMeasure(Measure):
         )
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Return True if the whole text is within a limit, reading only as far as needed."""
+        """Return True if the whole text is within a limit, stopping early."""
         sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
         for side in sides:
             side.go_beyond(limit // len(sides))
@@ -119,7 +119,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, room: int) -> int:
-        """Estimate the length of two equal ends that have this many tokens together."""
+        """Estimate the length of two equal ends that together have this many tokens."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
@@ -132,7 +132,7 @@ class SeamMeasure(Measure):
 
 
 class _Side:
-    """Tokens up to seams, from one end of a text inwards, in code points."""
+    """The tokens up to each seam, counted inwards from one end of a text."""
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
         self.text = text
@@ -168,7 +168,7 @@ class _Side:
             self._insert(len(self.places) - 1, seam)
 
     def know_around(self, low: int, high: int) -> None:
-        """Find all seams between the last below `low` and the first above `high` tokens."""
+        """Find all seams from the last below `low` tokens to the first above `high`."""
         for _ in range(_GUESSES):
             first = max(0, bisect_right(self.tokens, low) - 1)
             last = bisect_right(self.tokens, high)
@@ -198,7 +198,7 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Insert a seam after a known one; return its number."""
+        """Insert a seam after a known one, and return its number."""
         start = self.places[before]
         after = before + 1
         if place == start:
@@ -212,7 +212,7 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return a seam from `start` to `stop`, an early or a late one.
+        """Return an early or a late seam between `start` and `stop`.
 
         The text's end counts as a seam.
         """

@@ -213,8 +213,8 @@ OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: table("plain", role=runs(2**31 - 1), content=runs(2**31 - 1)),
         "run_end_encoded",
     ),
-    "dictionary.zip": (lambda: lzma_zip(0xFFFFFFFF), "packed with LZMA"),
-    "zeros.zip": (bzip2_zip, "packed with bzip2"),
+    "dictionary.zip": (lambda: lzma_zip(0xFFFFFFFF), "compressed with LZMA"),
+    "zeros.zip": (bzip2_zip, "compressed with bzip2"),
 }
 
 
@@ -250,4 +250,4 @@ def test_the_first_file_of_zstandard_is_refused_in_words_too(tmp_path: Path) -> 
     program = "import budgetkit as bk, sys; bk.load_traces(sys.argv[1])"
     command = [sys.executable, "-c", program, str(file)]
     child = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert "ValueError: window.zst: cannot be unpacked" in child.stderr
+    assert "ValueError: Cannot unpack window.zst" in child.stderr

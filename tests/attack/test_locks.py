@@ -63,7 +63,7 @@ def test_a_conversation_is_saved_in_the_loop_while_a_request_waits_for_a_summary
         await asked.wait()
         talk.add({"role": "user", "content": "One thing more"})
         during = talk.to_json()
-        with pytest.raises(RuntimeError, match="waits for its summary"):
+        with pytest.raises(RuntimeError, match="waits for a summary"):
             talk.request()
         answer.set()
         return before, during, await request
@@ -99,7 +99,7 @@ def test_whoever_writes_a_summary_may_save_and_add_and_is_refused_a_request() ->
     worker.start()
     worker.join(PATIENCE)
     assert not worker.is_alive()
-    assert saved and all("waits for its summary" in sentence for sentence in refused)
+    assert saved and all("waits for a summary" in sentence for sentence in refused)
     assert talk.to_json()
 
 
@@ -362,7 +362,7 @@ def test_a_request_that_begins_with_the_assistants_message_is_said_where_it_may_
     talk.add([{"role": role, "content": "Hello."} for role in roles])
     warnings = talk.request().warnings
     assert (
-        any("starts with a message of the role 'assistant'" in warning for warning in warnings)
+        any("starts with a message of role 'assistant'" in warning for warning in warnings)
         == is_said
     )
 
@@ -371,7 +371,7 @@ def test_a_summary_that_asks_for_a_request_in_another_thread_is_refused() -> Non
     """It waited for itself without end."""
 
     async def asking(messages: list[Any]) -> str:
-        with pytest.raises(RuntimeError, match="waits for its summary"):
+        with pytest.raises(RuntimeError, match="waits for a summary"):
             await asyncio.to_thread(talk.request)
         return "Short."
 

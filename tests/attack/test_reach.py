@@ -237,7 +237,7 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
     for name in ("secret.txt", "secret.jsonl"):
         path = str(folder.parent / "outside" / name)
         send(explorer, {"kind": "file", "name": name, "content": path})
-        assert "A piece of the file arrived without" in explorer.status
+        assert "A part of the uploaded file lacks" in explorer.status
         assert SECRET not in shown(explorer)
 
 

@@ -75,7 +75,7 @@ def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) ->
     expect_kpi(page, "cost", "$0.54")
     page.get_by_role("button", name="Remove tool results first").click()
     page.locator(".bk-picker summary").click()
-    page.get_by_role("button", name="last turns Only the last turns stay").click()
+    page.get_by_role("button", name="last turns Keeps only the last turns").click()
     lanes = page.locator(".bk-lanes tbody tr")
     expect(lanes).to_have_text(
         [re.compile(name) for name in ("down to a mark", "last turns", "oldest first")]

@@ -221,7 +221,7 @@ def test_the_bar_is_two_stops_of_the_keyboard_away(lab: Notebook) -> None:
 def test_controls_are_called_what_they_are(lab: Notebook) -> None:
     page = lab.page
     for name in (
-        "Turn, by its number",
+        "Turn number",
         "Window, in tokens",
         "system, in tokens; empty: it draws on the shared pool",
     ):

@@ -111,9 +111,9 @@ def fails(text: str, tokens: list[int]) -> list[int]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (off_by_one, r"it found .* in '\\x00'"),
-        (off_in_company, r"it found .* in "),
-        (another_token, r"it makes other tokens of some character in the context \"{}'s\""),
+        (off_by_one, r"it counted .* in '\\x00'"),
+        (off_in_company, r"it counted .* in "),
+        (another_token, r"it splits some character in the context \"{}'s\" differently"),
         (fails, "it raised OSError: no such symbol"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
 
 def test_a_plan_of_numbers_has_no_messages() -> None:
     """Nothing is made up."""
-    with pytest.raises(ValueError, match="This plan has numbers, not texts"):
+    with pytest.raises(ValueError, match="This plan contains only numbers"):
         assembly.messages(bk.allocate(bk.Budget(10, (), [bk.Allocation("a")]), {"a": 3}))
 
 

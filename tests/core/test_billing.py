@@ -155,5 +155,5 @@ def test_the_prompt_that_cohere_adds_is_counted_and_documents_beside_messages_na
     plain = bk.count_request(request)
     assert plain.tokens == 496 and not plain.exact and not plain.uncounted
     known = bk.count_request({**request, "documents": [{"data": {"text": "A flurbo is green."}}]})
-    assert known.uncounted == ("documents beside the messages",)
+    assert known.uncounted == ("documents outside the messages",)
     assert known.interval[1] is None

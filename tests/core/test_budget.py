@@ -103,7 +103,7 @@ def test_repr_says_the_sizes() -> None:
         (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
         (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
-        (lambda: bk.Allocation(""), ValueError, "Expected a text of at least one character"),
+        (lambda: bk.Allocation(""), ValueError, "Expected a non-empty string"),
         (
             lambda: bk.Allocation("a", fill="most"),  # type: ignore[arg-type]
             ValueError,

@@ -236,7 +236,7 @@ def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
     for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
         with pytest.raises(
             ValueError,
-            match="section 'retrieval': a value of type .*. Expected a text, .*, or a pair",
+            match="section 'retrieval': a value of type .*. Expected a string, .*, or a pair",
         ):
             bk.build(budget, COUNT, retrieval=[wrong], user="q")
 
@@ -302,7 +302,7 @@ def test_the_question_is_given_once_and_by_its_user() -> None:
         ValueError, match="The question was given twice, once as 'query'. Pass it once."
     ):
         bk.build(budget, COUNT, question="Where?", query="Where?")
-    with pytest.raises(ValueError, match="Invalid role of the question: 'system'. Expected user"):
+    with pytest.raises(ValueError, match="Invalid role of the question: 'system'. Expected 'user'"):
         bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})
 
 
@@ -355,6 +355,6 @@ def test_a_greeting_that_is_left_out_though_all_fits_is_said() -> None:
     }
     built = bk.build(bk.presets.chat(4_000), COUNT, **given)
     assert [message["role"] for message in built.messages] == ["user"]
-    assert "1 message of " in built.warnings[0]
-    assert 'start_on="any" sends them' in built.warnings[0]
+    assert "1 message (" in built.warnings[0]
+    assert 'start_on="any" keeps them' in built.warnings[0]
     assert bk.build(bk.presets.chat(4_000), COUNT, start_on="any", **given).warnings == ()

@@ -80,7 +80,7 @@ def test_the_unit_can_be_named_or_given() -> None:
             "chars/0",
             {},
             ValueError,
-            "Invalid ratio: '0'. Use a number of characters a token, above 0 and at most 100; English",
+            "Invalid ratio: '0'. Use characters per token, above 0 and at most 100; English",
         ),
         ("chars/-4", {}, ValueError, "Invalid ratio: '-4'."),
         ("chars/four", {}, ValueError, "Invalid ratio: 'four'."),
@@ -147,7 +147,7 @@ def test_a_counter_goes_by_name_or_model() -> None:
 
 @pytest.mark.parametrize("name", ["chars/4", "gpt-4o"])
 def test_only_text_is_counted(name: str) -> None:
-    with pytest.raises(TypeError, match="Invalid text for .*: None. Expected a text"):
+    with pytest.raises(TypeError, match="Invalid text for .*: None. Expected a string"):
         counter(name)(None)  # type: ignore[arg-type]
 
 
@@ -241,8 +241,8 @@ def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
     )
     assert not claude.exact
     assert re.fullmatch(
-        rf"claude-opus-4-5 \(calibrated estimate: {slope:g} x cl100k_base, \d+ recorded calls of \d+ public projects, "
-        r"read 2026-11-21\)",
+        rf"claude-opus-4-5 \(calibrated estimate: {slope:g} x cl100k_base, \d+ recorded calls from \d+ "
+        r"public projects, read 2026-11-21\)",
         claude.name,
     )
     assert (

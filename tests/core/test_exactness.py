@@ -158,7 +158,7 @@ def test_an_interval_holds_what_recorded_calls_were_billed(
     low, high = counted.interval
     assert low <= (1 - below) * counted.tokens
     assert high is not None and high >= (1 + above) * counted.tokens
-    assert counted.interval_words.startswith("range seen in ")
+    assert counted.interval_words.startswith("range observed in ")
 
 
 def test_opus_4_7_without_its_vocabulary_has_its_own_hidden_prompt() -> None:

@@ -99,7 +99,9 @@ def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(
 
 
 def test_only_text_is_counted() -> None:
-    with pytest.raises(TypeError, match="Invalid text for some/tokenizer.json: .* Expected a text"):
+    with pytest.raises(
+        TypeError, match="Invalid text for some/tokenizer.json: .* Expected a string"
+    ):
         ForeignCounter("some/tokenizer.json")(5)  # type: ignore[arg-type]
 
 

@@ -110,7 +110,10 @@ def test_the_last_message_pays_for_the_request() -> None:
 @pytest.mark.parametrize(
     ("as_one", "sentence"),
     [
-        (["conversation"], "as_one cannot list 'conversation': it contains a message of 'user'"),
+        (
+            ["conversation"],
+            "as_one cannot list 'conversation': it contains a message of role 'user'",
+        ),
         (["retrievel"], "retrieval"),
         ({"retrieval": "ok", "nonsense": "no"}, "nonsense"),
     ],
@@ -176,6 +179,6 @@ def test_a_plan_is_written_as_one_in_the_same_sections_as_it_is_built() -> None:
     with pytest.raises(LookupError, match="Unknown section 'retreival'"):
         messages(built.plan, as_one=["retreival"])
     with pytest.raises(
-        ValueError, match="as_one cannot list 'user': it contains a message of 'user'"
+        ValueError, match="as_one cannot list 'user': it contains a message of role 'user'"
     ):
         messages(built.plan, as_one=["user"])

@@ -295,7 +295,9 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         return written(messages)
 
     policy = policies.Summarise(bk.Share(0.5))
-    with pytest.raises(ValueError, match=r"needs a function from messages .* text= .* summarise="):
+    with pytest.raises(
+        ValueError, match=r"needs a function that summarises messages.* text= .* summarise="
+    ):
         bk.Conversation(window(200), policy, len)
     now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
     later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
@@ -305,7 +307,7 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         assert now.request() == asyncio.run(later.arequest())
     assert any(each["content"].startswith("sss") for each in now.request().messages)
     with pytest.raises(
-        TypeError, match=r"Invalid summary of type coroutine. .* await arequest\(\)"
+        TypeError, match=r"The summary is a coroutine, not a string. .* await arequest\(\)"
     ):
         chat(
             bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9
@@ -357,7 +359,7 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
         (
             "waiting",
             [-1],
-            "its history waits for message -1, which the other parts lack or contradict",
+            "its history waits for message -1, which is missing elsewhere in the file or contradicted there",
         ),
         ("waiting", [2, 2], "its history waits for message 2"),
         ("lines", [], "its history holds message 0"),
@@ -568,7 +570,7 @@ def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int
     )
     assert {left.why for left in made.left} == {"unanswered"}
     assert made.warnings == (
-        "The newest message, of the role tool, is omitted, because a call has no result or a result has no call. "
+        "The newest message, with role tool, is omitted, because a call has no result or a result has no call. "
         "Add the missing message.",
     )
 
@@ -710,7 +712,7 @@ def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPat
 
 def test_a_policy_that_summarises_asks_who_writes_its_summaries() -> None:
     """Without a writer the word None went out in place of all that was said before."""
-    with pytest.raises(ValueError, match=r"needs a function from messages .* summarise="):
+    with pytest.raises(ValueError, match=r"needs a function that summarises messages.* summarise="):
         bk.Conversation(bk.presets.working_memory(4_000, output=0), "summarise", "chars/4")
 
 

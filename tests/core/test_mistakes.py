@@ -102,7 +102,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "number for a counter": (
         lambda: bk.counter(4),  # type: ignore[arg-type]
         TypeError,
-        "Invalid counter: 4. Expected a model, a function or a name, such as 'gpt-5.4' or 'chars/4'.",
+        "Invalid counter: 4. Expected a model, a function or a name such as 'gpt-5.4' or 'chars/4'.",
     ),
     "text for a request": (
         lambda: bk.count_request("Hello"),

@@ -332,7 +332,7 @@ def test_a_session_of_a_neighbour_says_that_its_price_is_anothers() -> None:
         return bk.Session(bk.load_trace({"request": request, "response": answer})).unpriced
 
     assert unpriced("claude-opus-4-7-lite") == (
-        "Not in the cost: the own price of 'claude-opus-4-7-lite'."
+        "Not in the cost: the price of 'claude-opus-4-7-lite' itself."
     )
     for name in ("claude-opus-4-7", "us.anthropic.claude-haiku-4-5-20251001-v1%3A0", "gpt-4o"):
         assert unpriced(name) == ""

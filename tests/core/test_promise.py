@@ -50,5 +50,5 @@ def test_the_next_loss_is_at_most_the_risk_in_the_mean(units: int) -> None:
 
 @pytest.mark.parametrize("risk", [0, 1, -0.1, 2, "much", True])
 def test_what_is_no_risk_is_refused(risk: float) -> None:
-    with pytest.raises(ValueError, match="Pass a chance between 0 and 1, such as 0.05"):
+    with pytest.raises(ValueError, match="Pass a probability between 0 and 1, such as 0.05"):
         promise.needed(risk)

@@ -147,7 +147,7 @@ def test_a_claude_model_is_counted_by_it_and_says_so() -> None:
     assert nearer_of(sonnet) == ""
     assert counter(sonnet.name) == sonnet
     assert sonnet.many(["Hello, world", ""]) == [3, 0]
-    with pytest.raises(TypeError, match="Invalid text for .* Expected a text"):
+    with pytest.raises(TypeError, match="Invalid text for .* Expected a string"):
         sonnet(4)  # type: ignore[arg-type]
 
 

@@ -51,7 +51,7 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
         lambda: RequestBatch(demand).columns(budget),
     ):
         with pytest.raises(
-            LookupError, match="'user' goes to 'history', in this budget to 'conversation'"
+            LookupError, match="'user' goes to 'history', but to 'conversation' in this budget"
         ):
             plan()
     assert (
@@ -65,7 +65,7 @@ def test_sections_that_both_tables_know_are_a_warning() -> None:
     items = conversation(3).items(3, count, chat.roles)
     assert bk.fit(chat, items).warnings == ()
     assert (
-        "'tool' goes to 'conversation', in this budget to 'tool'"
+        "'tool' goes to 'conversation', but to 'tool' in this budget"
         in bk.fit(agent, items).warnings[0]
     )
 

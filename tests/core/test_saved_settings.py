@@ -131,12 +131,12 @@ def test_code_is_passed_again_and_asked_for_by_its_name() -> None:
     saved = talked(BUDGET, policies.Importance(rank), tokens).to_json()
     with pytest.raises(
         ValueError,
-        match="The policy of the saved conversation is .* hold. Pass the same policy= again.",
+        match="The saved conversation used .* as its policy, .* Pass the same policy= again.",
     ):
         bk.Conversation.from_json(saved, counter=tokens)
     with pytest.raises(
         ValueError,
-        match="The counter of the saved .* which a file cannot hold. Pass the same counter=",
+        match="The saved conversation used .* as its counter, .* Pass the same counter=",
     ):
         bk.Conversation.from_json(saved, policies.Importance(rank))
     assert bk.Conversation.from_json(saved, policies.Importance(rank), tokens).to_json() == saved

@@ -109,7 +109,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
         ),
         (
             PLAN % (BUDGET, GRANT % (40, 100, 40), *ONE_ITEM, ""),
-            "Items of 'a' have 30 tokens and keep 30, but the grant says 40 and 40.",
+            "Items of 'a' have 30 tokens and keep 30, but the grant has 40 and 40.",
         ),
         (
             (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace("[30]", "[40]"),
@@ -119,7 +119,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
             (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace(
                 '"cuts": []', '"cuts": [0, 0]'
             ),
-            "Invalid cuts: [0, 0]. Expected rising positions of 1 items.",
+            "Invalid cuts: [0, 0]. Expected increasing positions of 1 items.",
         ),
         (
             PLAN
@@ -173,17 +173,17 @@ def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
     [
         (
             "cut \ud83d",
-            "holds 'cut \\ud83d', which ends in half a character. Remove that half.",
+            "holds 'cut \\ud83d', which ends in half of a surrogate pair. Remove that half.",
         ),
         (
             {"a": ["\udc00"]},
-            "a of the value of an item of section 'a' holds '\\udc00', which ends in half a character",
+            "a of the value of an item of section 'a' holds '\\udc00', which ends in half of a surrogate pair",
         ),
         (
             {1: "a", "1": "b"},
             "is a dict. Use strings, numbers, lists and mappings with string keys",
         ),
-        (nested(450), "is nested deeper than 100 levels. Save less of it."),
+        (nested(450), "is nested deeper than 100 levels. Save a smaller part of it."),
         (10**5_000, "a whole number of about 5,000 digits is a int. Use strings, numbers"),
         (3j, "3j is a complex. Use strings, numbers"),
     ],
@@ -244,7 +244,7 @@ def test_a_budget_is_named_by_whole_characters(field: str) -> None:
     roles = {"key": {"\ud83d": "a"}, "value": {"a": "\ud83d"}}.get(field, {})
     with pytest.raises(
         ValueError,
-        match="Invalid name of a budget or a role: '.ud83d' ends in half a character",
+        match="Invalid name of a budget or a role: '.ud83d' ends in half of a surrogate pair",
     ):
         bk.Budget(9, name="\ud83d" if field == "name" else "", roles=roles)
 

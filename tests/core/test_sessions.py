@@ -107,8 +107,8 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
     assert usage_frame(trace)["left"].tolist() == [False, True, False]
     assert usage_frame(trace)["message_index"].dropna().tolist() == [1, 3]
     assert trace.warnings == (
-        "Not counted: messages of abandoned branches (2).",
-        "Counted in the usage: requests of abandoned branches (1).",
+        "Not counted: messages on abandoned branches (2).",
+        "Counted in the usage: requests on abandoned branches (1).",
     )
 
 

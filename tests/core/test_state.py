@@ -180,7 +180,7 @@ ITEMS_OF_A = (
         ),
         (
             '{"budgetkit": 1, "budget": {}}',
-            "budget lacks 'window'. Save it again; it has 'window'.",
+            "budget lacks 'window'. It needs 'window'; save it again.",
         ),
         ('{"budgetkit": 1, "budget": {"window": -1}}', "Invalid window: -1"),
         (
@@ -202,7 +202,7 @@ ITEMS_OF_A = (
         ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}',
-            "Invalid budget.roles.user: 3. Expected a text",
+            "Invalid budget.roles.user: 3. Expected a string",
         ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "allocations": ["a"]}}',
@@ -214,7 +214,7 @@ ITEMS_OF_A = (
         ),
         (PLAN % ("[]", "null", "[]"), "Invalid plan.reasons: None. Expected a list"),
         (PLAN % ("[]", "[[]]", "[]"), "Invalid plan.reasons[0]: []. Choose one of: 'fits', "),
-        (PLAN % ("[]", "[]", "[7]"), "Invalid cuts: [7]. Expected rising positions of 0 items"),
+        (PLAN % ("[]", "[]", "[7]"), "Invalid cuts: [7]. Expected increasing positions of 0 items"),
         (PLAN % ("5", "[]", "[]"), "Invalid plan.kept: 5. Expected a list"),
         (
             ITEMS_OF_A % ('"30!"', "", "30"),

@@ -108,7 +108,8 @@ def test_a_line_named_as_a_column_of_the_table_is_refused_before_any_plan(name: 
     """A table cannot have two columns of one name."""
     budget = bk.Budget(100, (), [bk.Allocation(name)])
     with pytest.raises(
-        ValueError, match=f"sweep cannot move '{name}': its table has columns 'section', .* Rename"
+        ValueError,
+        match=f"sweep cannot vary '{name}', because its table has columns 'section', .* Rename",
     ):
         bk.sweep(budget, {name: 3}, **{name: [1, 2]})
     assert list(bk.sweep(budget, {name: 3}, window=[10])["section"]) == [name]

@@ -27,7 +27,7 @@ def test_what_nobody_says_is_unknown_and_asks_for_a_number() -> None:
     assert found.reserve(9_000).size == 9_000
     assert bk.limits.thinking("gpt-5.1", "none").tokens == 0
     assert bk.limits.thinking("gpt-5-mini", "none").tokens is None
-    assert "nothing is known" in bk.limits.thinking("a-model-of-mine", "low").source
+    assert "no limit is known" in bk.limits.thinking("a-model-of-mine", "low").source
 
 
 def test_a_library_that_makes_tokens_of_an_effort_is_named() -> None:

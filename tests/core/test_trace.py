@@ -511,9 +511,12 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "empty file": (
         b"",
-        r"bad.jsonl: no messages in it. Pass messages, each with a role.",
+        r"bad.jsonl: it contains no messages. Pass messages, each with a role.",
     ),
-    "blank file": (b" \n\n\t\n", r"bad.jsonl: no messages in it. Pass messages, each with a role."),
+    "blank file": (
+        b" \n\n\t\n",
+        r"bad.jsonl: it contains no messages. Pass messages, each with a role.",
+    ),
     "no messages": (
         b'{"messages": []}\n',
         r"bad.jsonl, line 1: Invalid messages: an empty list. .* or more messages, each with a role.",
@@ -544,7 +547,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "role of half a character": (
         b'[{"role": "user\\ud800"}, {"role": "user"}]\n',
-        r"line 1, message 1: Invalid role of a message: 'user.*' ends in half a character. Remove",
+        r"line 1, message 1: Invalid role of a message: 'user.*' ends in half of a surrogate pair. Remove",
     ),
     "role twice": (
         b'{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',
@@ -552,7 +555,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "parts of nothing": (
         b'[{"role": "user", "content": [5, null]}]\n',
-        r"message 1: Invalid part of a user message: a value of type int. Expected a text, or an object with a type",
+        r"message 1: Invalid part of a user message: a value of type int. Expected a string, or an object with a type",
     ),
     "message of text": (
         b'[{"role": "user"}, "Hello"]\n',
@@ -560,7 +563,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "content of a number": (
         b'[{"role": "user", "content": 7}]\n',
-        r"message 1: Invalid content of a user message: .* Expected text, a list",
+        r"message 1: Invalid content of a user message: .* Expected a string, a list",
     ),
     "tool calls of text": (
         b'[{"role": "assistant", "tool_calls": ["look"]}]\n',
@@ -589,7 +592,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "passages beyond the end": (
         b'{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}\n',
-        r"line 1: Invalid meta.contexts_apply_to_message. Use a message from 0 to 0.",
+        r"line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0.",
     ),
     "nested too deeply": (
         b"[" * 100_000 + b"]" * 100_000,
@@ -801,8 +804,8 @@ def test_a_message_that_says_nothing_is_told(nothing: dict[str, Any]) -> None:
     hello = {"role": "user", "content": "Hello world"}
     trace = load_trace([hello, {"role": "user", **nothing}, hello])
     told = (
-        "Messages without content or tool call: 1, the first is message 2. "
-        "Many providers refuse them; leave them out.",
+        "Messages with no content and no tool call: 1, first at position 2. "
+        "Many providers reject them; leave them out.",
     )
     assert trace.warnings == told
     messages = [hello, {"role": "assistant", **nothing}, hello]
@@ -835,4 +838,4 @@ def test_a_call_a_picture_a_sound_a_thought_and_an_empty_result_say_enough() -> 
             {"role": "assistant", "content": None, "refusal": "No."},
         ]
     )
-    assert not [note for note in trace.warnings if "without content" in note]
+    assert not [note for note in trace.warnings if "with no content" in note]

@@ -66,7 +66,7 @@ def test_an_item_that_is_not_there_is_refused(of: Any) -> None:
 
 def test_a_plan_that_was_loaded_says_that_it_cannot_be_asked() -> None:
     plan = replace(bk.fit(BUDGET, [bk.Item("history", 100)]), replan=None)
-    with pytest.raises(ValueError, match="Fit its items again, and ask that plan"):
+    with pytest.raises(ValueError, match="Fit its items again, and use the new plan"):
         plan.why(0)
 
 

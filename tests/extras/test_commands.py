@@ -121,7 +121,7 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
     ]
     assert all(row["costs"] and row["use"] for row in rows)
     assert run([*words, "--ways"]) == 0
-    assert "a call over the network for each new text" in capsys.readouterr().out
+    assert "a network call for each new text" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_floor_is_lost_where_what_is_required_leaves_less() -> None:
     assert reasons(found) == [("floor", "prompts and tools")]
     assert found.failures[0].sentence == "history has 50 tokens left, below its floor (51)"
     assert found.failures[0].detail.endswith(
-        "- Lower a reserve, or shorten what is asked before it."
+        "- Lower a reserve, or shorten the sections before it."
     )
 
 
@@ -318,7 +318,7 @@ def test_the_fixture_fails_a_projects_own_test_with_the_plan_and_the_mend(tmp_pa
     assert "2 failed, 2 passed" in said
     assert "above its cap (819)" in said
     assert "Raise the cap, shorten the text" in said
-    assert "1 of 1 are cut, above the share of 0%" in said
+    assert "1 of 1 are cut, above the limit of 0%" in said
     assert "Traceback" not in said
 
 
@@ -371,9 +371,9 @@ BUFFERED = Reserve("safety", 10)
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"model": "claude-sonnet-4-5"}, "estimates the tokens, and no reserve is a buffer"),
-        ({"counter": "chars/4"}, "chars/4 estimates the tokens, and no reserve is a buffer"),
-        ({"counter": len}, "len estimates the tokens, and no reserve is a buffer"),
+        ({"model": "claude-sonnet-4-5"}, "estimates the tokens, and no reserve covers its error"),
+        ({"counter": "chars/4"}, "chars/4 estimates the tokens, and no reserve covers its error"),
+        ({"counter": len}, "len estimates the tokens, and no reserve covers its error"),
         (
             {"model": "claude-sonnet-4-5", "counter": "o200k_base"},
             "o200k_base estimates the tokens of claude-sonnet-4-5, and no",
@@ -504,7 +504,7 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
     """A required prompt above its cap loses nothing, and breaks a limit: it was said that nothing is lost."""
     found = gate(traces=[talk(1, system=40), talk(1, system=40)])
     assert reasons(found) == [("cap", "2 turns, turn 1"), ("cap", "2 turns, turn 1")]
-    assert found.headline == "The check failed: cap; a limit is broken in 2 of 2 conversations."
+    assert found.headline == "The check failed: cap; a limit is exceeded in 2 of 2 conversations."
     assert str(found).count("Plan of 200 tokens") == 1
     assert str(found).count("cap: 2 turns, turn 1: system asks for 44 tokens") == 2
 
@@ -520,7 +520,7 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
         ),
         (
             {"traces": [talk(80, system=40)]},
-            "The check failed: cap; a limit is broken in 1 of 1 conversation; "
+            "The check failed: cap; a limit is exceeded in 1 of 1 conversation; "
             "1 of 1 conversation loses something.",
         ),
     ],

@@ -37,7 +37,7 @@ def test_sessions_are_listed_with_what_they_cost(home: Path, capsys: Captured) -
     assert f"in {home / '.claude' / 'projects'}" in shown
     assert "Claude Code" in shown and "$6.24" in shown and "$0.98" in shown
     assert "cost: budgetkit sessions 1\n" in shown
-    assert shown.endswith("compact it: budgetkit sessions 1 --what-if threshold\n")
+    assert shown.endswith("compaction: budgetkit sessions 1 --what-if threshold\n")
     assert SECRET not in shown
 
 
@@ -79,7 +79,7 @@ def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: 
     assert run(["sessions", "1", "--tools"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "Tool definitions missing from the log are not counted, and neither is a change in the agent's behaviour"
+        "Tool definitions missing from the log are not counted, nor are changes in the agent's behaviour"
         in shown
     )
 
@@ -92,7 +92,7 @@ def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Capt
     assert SECRET not in written
     for question in ("Why so expensive?", "What was lost?", "What would another rule have cost?"):
         assert question in written
-    assert "with filler for its words; --text keeps them" in capsys.readouterr().out
+    assert "with filler in place of its words; --text keeps them" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--report", "page.html"]])
@@ -285,7 +285,7 @@ def test_the_cost_of_sub_agents_is_in_the_list_and_told_beside_a_replay(
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0
     shown = capsys.readouterr().out
     assert "As recorded it cost $6.24" in shown
-    assert "Not replayed and not in these costs: 1 sub-agent for $6.24." in shown
+    assert "These costs do not include 1 sub-agent ($6.24)." in shown
     assert run(["sessions", "1", "--what-if", "claude-haiku-4-5"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "As recorded, with claude-sonnet-4-5, it cost $6.24" in shown
@@ -433,7 +433,7 @@ def test_mcp_servers_of_a_clients_configuration_are_listed(
     assert rows[0]["tokens"] == with_tools - bk.count_request(body).tokens > 0
     assert run(["count", "--as", "servers", *paths]) == 0
     shown = capsys.readouterr().out
-    assert "Not counted: linear, context7. budgetkit starts no server" in shown
+    assert "Not counted: linear, context7. budgetkit does not start servers" in shown
     assert "do not show" not in shown
 
 

@@ -93,10 +93,10 @@ def test_the_buffer_keeps_its_promise_on_windows_that_were_not_drawn_for_it() ->
 
 def test_too_few_documents_are_said_to_be_too_few() -> None:
     assert accuracy.buffer_for(errors_of([100] * 5, [90] * 5), 8_192).warning == (
-        "5 documents are too few for a risk of 0.05; 30 are needed; add texts"
+        "5 documents are too few for a risk of 0.05; add texts until there are 30"
     )
     assert (
-        "1000 are needed"
+        "until there are 1000"
         in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
     )
 
@@ -106,7 +106,7 @@ def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> N
     errors = errors_of([100, 110] * 160, [100] * 320)
     by_eight = errors.assign(source=[str(row % 8) for row in range(320)])
     by_twenty = errors.assign(source=[str(row % 20) for row in range(320)])
-    lacks = "a promise of 5 % needs 19 sources, and there are 8"
+    lacks = "a promise of 5 % needs 19 sources, but there are 8"
     assert accuracy.buffer_for(by_eight, 4_096, risk=0.05).warning == lacks
     assert accuracy.buffer_for(by_twenty, 4_096, risk=0.05).warning == ""
     assert "needs 99 sources" in accuracy.buffer_for(by_twenty, 4_096, risk=0.01).warning
@@ -114,14 +114,14 @@ def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> N
 
 @pytest.mark.parametrize("risk", [0, 1, -0.5])
 def test_a_risk_is_a_chance(risk: float) -> None:
-    with pytest.raises(ValueError, match="Pass a chance between 0 and 1, such as 0.05"):
+    with pytest.raises(ValueError, match="Pass a probability between 0 and 1, such as 0.05"):
         accuracy.buffer_for(errors_of([1], [1]), 100, risk)
 
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
     with pytest.raises(
-        ValueError, match="The errors come from 2 counters: 'a', 'b'. Pass the rows of one."
+        ValueError, match="The errors come from 2 counters: 'a', 'b'. Pass the rows of one counter."
     ):
         accuracy.buffer_for(two, 100)
 

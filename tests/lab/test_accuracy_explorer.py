@@ -460,7 +460,7 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {
         row[0] for row in before
     }
-    assert "measured on this machine" in explorer.view.figure_speeds["note"]
+    assert "measured just now on this machine" in explorer.view.figure_speeds["note"]
     monkeypatch.setattr(
         "budgetkit.lab.explorers.accuracy.results.speed", lambda *_: pytest.fail("measured again")
     )
@@ -767,7 +767,7 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
         (lambda e: e.set(pieces=10_000), "Choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
-        (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
+        (lambda e: sent(e, "../../empty.txt", b""), "there is no text"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
         (
             lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}),
@@ -785,7 +785,7 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
         (
             lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}),
-            "Choose a number up to 59.",
+            "Choose a number from 0 to 59.",
         ),
         (
             lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}),

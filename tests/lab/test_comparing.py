@@ -53,7 +53,7 @@ def test_a_cache_is_refused_for_a_session_and_obeyed_for_its_messages() -> None:
     recorded = session([30_000, 60_000, 90_000])
     dear = bk.cost.PromptCache(write=1.0, read=0.9)
     with pytest.raises(
-        ValueError, match="recorded session takes no cache=: its reads are recorded"
+        ValueError, match="cache= does not apply to a recorded session, whose cache reads are known"
     ):
         bk.compare(recorded, ["pi"], cache=dear)
 

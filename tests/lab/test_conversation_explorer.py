@@ -127,7 +127,7 @@ def test_each_figure_is_the_one_that_a_cell_draws() -> None:
         == figures.dropping.spec(explorer.replay)["data"]
     )
     assert explorer.view.figure_spending["spec"] == figures.spending.spec(explorer.replays)
-    assert explorer.view.figure_fan["title"] == "When is the window full, if it goes on like this?"
+    assert explorer.view.figure_fan["title"] == "When will the window be full if this continues?"
     json.dumps([getattr(explorer.view, f"figure_{name}") for name in explorer.view.figures])
 
 
@@ -414,7 +414,7 @@ def test_a_cache_that_has_run_out_is_said_so() -> None:
     )
     explorer.set(lifetime="1 hour")
     assert "The cache is gone" not in said(explorer)
-    assert "carry no times" in explorer_of(conversation(5)).view.figure_caching["note"]
+    assert "have no timestamps" in explorer_of(conversation(5)).view.figure_caching["note"]
 
 
 def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
@@ -538,11 +538,11 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     ),
     (
         lambda e: hear(e, number_sent("abacus", "beads", 1)),
-        "Policy 'abacus' has no number 'beads'. Choose another policy.",
+        "Policy 'abacus' has no parameter 'beads'. Choose another policy.",
     ),
     (
         lambda e: hear(e, number_sent("last turns", "beads", 1)),
-        "Policy 'last turns' has no number 'beads'. Choose one of: 'turns'.",
+        "Policy 'last turns' has no parameter 'beads'. Choose one of: 'turns'.",
     ),
     (
         lambda e: hear(e, number_sent("last turns", "turns", 0)),
@@ -553,8 +553,11 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
         "Use a whole number of turns from 1 to 200",
     ),
     (lambda e: hear(e, number_sent("last turns", "turns", "3")), "should be a valid number"),
-    (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, from 0"),
-    (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
+    (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, 0 or more"),
+    (
+        lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}),
+        "US dollars, 0 or more",
+    ),
     (lambda e: hear(e, {"kind": "by", "by": "week", "id": "1"}), "of the command 'by'"),
     (
         lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}),

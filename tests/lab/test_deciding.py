@@ -148,7 +148,7 @@ def test_of_more_settings_than_trials_some_are_drawn_and_the_same_seed_draws_the
         conversations(4), TIGHT, **options, progress=lambda done, of: progress.append((done, of))
     )
     assert tuned.table["far"].min() <= 3 < tuned.table["far"].median()
-    assert str(tuned).endswith("400 of 8,000 settings were tried, drawn by the seed.")
+    assert str(tuned).endswith("400 of 8,000 settings were tried, drawn at random.")
     assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
     again = bk.deciding.tune(conversations(4), TIGHT, **options, workers=2)
     assert again.scores.tobytes() == tuned.scores.tobytes()
@@ -159,7 +159,7 @@ def test_settings_are_drawn_from_however_many_and_none_twice() -> None:
     lines = ["output", "window", "episodes", "knowledge"]
     vary = dict.fromkeys(lines, range(30, 5_030))
     tuned = bk.deciding.tune(conversations(4), TIGHT, vary, trials=20, counter=len)
-    assert (tuned.tried, tuned.of, tuned.search) == (20, 5_000**4, "drawn by the seed")
+    assert (tuned.tried, tuned.of, tuned.search) == (20, 5_000**4, "drawn at random")
     assert len(tuned.table[lines].drop_duplicates()) == 20
 
 
@@ -340,7 +340,7 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
         "half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all())
     )
     assert bk.deciding.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
-    assert nothing_cut("system").name == "nothing of system is cut"
+    assert nothing_cut("system").name == "nothing is cut from system"
 
 
 @pytest.mark.parametrize("turns", [0, -1])

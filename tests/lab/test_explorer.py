@@ -807,7 +807,7 @@ def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:
     assert explorer.view.state["figures"][-1] == "conversations"
     assert (
         explorer.view.figure_conversations["note"]
-        == "1 of 2 conversations lose something at some turn."
+        == "1 of 2 conversations lose something in at least one turn."
     )
     explorer.set(conversation=1)
     assert (slide(explorer, "turn")["max"], explorer.plan["conversation"].cut > 0) == (60, True)
@@ -825,7 +825,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     explorer = BudgetExplorer(
         "chat", [conversation(20, "long"), conversation(2, "short")], window=1_000
     )
-    anywhere = "turns are too much to plan message by message; here sections are cut anywhere."
+    anywhere = "turns are too many to plan message by message, so sections are cut anywhere."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
     requests = explorer.stage.results.turns, explorer.stage.results.conversations
@@ -1050,7 +1050,7 @@ def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, 
         **wrong,
     }
     hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
-    assert explorer.status.startswith("A piece of the file arrived without its serial")
+    assert explorer.status.startswith("A part of the uploaded file lacks its serial number")
     assert explorer._uploads._parts == {}
 
 
@@ -1234,7 +1234,7 @@ def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing(
         "budgetkit itself failed: AttributeError in test_explorer.py, line "
         f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'BudgetSettings' object has "
         "no attribute 'strip'\". "
-        "The settings are as before. Please report this sentence, and what you did."
+        "The settings are as before. Please report this message, and what you did."
     )
     assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"
     assert explorer.budget == bk.presets.chat(8_192)

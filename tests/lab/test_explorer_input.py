@@ -247,7 +247,7 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
     )
     assert status(explorer)["level"] == "over"
     assert explorer.status.startswith(
-        "No text in the 2 messages of this OpenAI chat. Export it with its texts."
+        "No text in the 2 messages of this OpenAI chat. Export it again with texts."
     )
     assert "fits" not in explorer.status
 
@@ -294,7 +294,9 @@ def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
     pressed(explorer)
     assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
     assert explorer.stage.results.run.prices.model == own.name
-    assert read_of(explorer)["model"] == {"text": "made for claude-sonnet-4-5, as the file says"}
+    assert read_of(explorer)["model"] == {
+        "text": "made for claude-sonnet-4-5, according to the file"
+    }
     assert (
         pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
     )
@@ -319,7 +321,7 @@ def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(
         {"value": 0, "label": "1: Weather"},
         {"value": 1, "label": "2: A picture"},
     ]
-    assert facts["notes"] == ["Not counted: messages of abandoned branches (1)."]
+    assert facts["notes"] == ["Not counted: messages on abandoned branches (1)."]
     explorer._receive(explorer.view, {"kind": "conversation", "number": 1}, [])
     assert read_of(explorer)["conversation"] == 1
     assert read_of(explorer)["messages"] == "1 message: 1 user"
@@ -365,7 +367,7 @@ def test_a_report_says_what_was_read(tmp_path: Path) -> None:
     explorer.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "ChatGPT export, conversation 1 of 2, 4 messages: 1 user, 2 assistant, 1 tool." in page
-    assert "Not counted: messages of abandoned branches (1)." in page
+    assert "Not counted: messages on abandoned branches (1)." in page
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
@@ -583,7 +585,7 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
     assert explorer.config["conversation"] == 1
     assert typed(explorer, "conversation", "nowhere") == "2: A parser in Rust"
     assert status(explorer)["text"] == (
-        "None of the 6 titles contains 'nowhere'. Type another part of a title."
+        "None of the 6 titles contains 'nowhere'. Type part of another title."
     )
     assert status(explorer)["beside"] == "conversation"
     assert explorer.config["conversation"] == 1

@@ -177,7 +177,7 @@ def test_an_offer_of_another_budget_is_not_taken() -> None:
     before = explorer.budget
     tell(explorer, "why", **row["button"]["tells"])
     assert explorer.budget == before
-    assert explorer.status.startswith("The budget has changed since")
+    assert explorer.status.startswith("These fixes are out of date")
 
 
 def test_a_locked_line_is_not_offered() -> None:
@@ -453,7 +453,7 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
         low, high = counted.interval
         sure = "exact" if counted.exact else f"between {low:,} and {high:,}"
         assert drawn["note"].startswith(
-            f"{counted.tokens:,} tokens, {sure}; all that this turn asks for"
+            f"{counted.tokens:,} tokens, {sure}; everything that this turn asks for"
         )
         assert (
             drawn["table"]["kind"].count("tools")

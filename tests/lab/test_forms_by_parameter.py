@@ -279,7 +279,7 @@ def test_generators_and_corpora_are_texts_too() -> None:
 _BUDGET = r"Invalid budget: .* Expected|Unknown preset .* Choose one of"
 _TRACE = r"Invalid conversation: .* Expected|^Invalid demands .*\. Pass "
 _TEXTS = (
-    r"Invalid texts of type .*\. Pass a Corpus, |Invalid value for text 1: .* Expected a text, "
+    r"Invalid texts of type .*\. Pass a Corpus, |Invalid value for text 1: .* Expected a string, "
 )
 _PRESET = r"Preset 'chat' needs a window. Add window= in tokens or a model, for example"
 _POLICY = "Unknown policy 'lasst turns'. Did you mean 'last turns'"
@@ -294,7 +294,7 @@ REFUSED: list[tuple[str, list[Any], str, Any]] = [
     (
         "messages",
         [pd.DataFrame(SPOKEN), Path("talk.jsonl")],
-        "Expected a list of messages|Invalid value for section 'history': .* Expected a text, ",
+        "Expected a list of messages|Invalid value for section 'history': .* Expected a string, ",
         slice(None),
     ),
     ("messages", ["talk.json", "support-chat"], ".", slice(2)),
@@ -351,7 +351,7 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
     with pytest.raises(
-        ValueError, match="No column of texts among 'n'. Pass a table with at least one."
+        ValueError, match="No text column among 'n'. Pass a table with at least one."
     ):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 
@@ -411,7 +411,7 @@ def test_a_passage_in_any_form_is_sent_as_its_text(form: str) -> None:
 )
 def test_what_is_no_passage_is_refused_and_never_sent(wrong: Any) -> None:
     with pytest.raises(
-        ValueError, match="section 'retrieval': .* Expected a text, a message, a passage"
+        ValueError, match="section 'retrieval': .* Expected a string, a message, a passage"
     ):
         bk.build(bk.presets.rag(WINDOW), "gpt-4o", retrieval=wrong, user="How long?")
 

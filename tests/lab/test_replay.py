@@ -446,7 +446,9 @@ def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
         ValueError, match="Invalid breakpoint: 'middle'. Choose one of: 'head', 'end"
     ):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Invalid minimum -1 or increment 1. Use at least 0 and 1"):
+    with pytest.raises(
+        ValueError, match="Invalid minimum -1 or increment 1. Use a minimum of at least 0"
+    ):
         PromptCache(-1)
 
 
@@ -465,7 +467,7 @@ def test_an_unknown_price_stays_unknown() -> None:
     zero, some = np.array([0]), np.array([10])
     assert np.isnan(unknown.cost(some, zero, zero, zero)).all()
     assert unknown.cost(zero, zero, zero, zero).tolist() == [0.0]
-    assert "knows no 'no such model'" in unknown.source
+    assert "does not list 'no such model'" in unknown.source
     assert np.isnan(replayed(TOY, window(100), policies.OldestFirst()).totals()["cost"])
 
 
@@ -480,7 +482,7 @@ def test_what_ollama_runs_has_no_price_of_a_host(name: str) -> None:
     """By its spelling, gpt-oss:20b is a model that hosts sell; on one's own machine nobody does."""
     local = bk.cost.prices(name, date(2026, 11, 21))
     assert (local.input, local.output) == (None, None)
-    assert f"knows no '{name}'" in local.source
+    assert f"does not list '{name}'" in local.source
     assert bk.cost.prices("gpt-oss-20b", date(2026, 11, 21)).input is not None
 
 

@@ -66,7 +66,7 @@ def test_what_the_log_does_not_hold_is_learned_from_the_first_request(made_up: b
 def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     missed = made_up.misses()
     assert missed["cause"].tolist() == [causes.LIFE, causes.LIFE, causes.COMPACTION]
-    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and a cache life of 5 minutes"
+    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and a cache lifetime of 5 minutes"
     assert (missed["cost"] > 0).all()
     totals = made_up.totals()
     assert (
@@ -285,7 +285,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     assert sentence_of_it.endswith(f"; ${billed:,.2f} was billed: 0.0%.")
     # No program logs the call that wrote its summary; a rule's row holds the price of such a call.
     cost = number_of(table, "claude-code", "summary_cost")
-    assert f"so ${billed:,.2f} lacks what that cost" in lacking and f"(${cost:,.2f})" in lacking
+    assert f"so ${billed:,.2f} does not include that" in lacking and f"(${cost:,.2f})" in lacking
     assert where.startswith("Claude Code's rule acts above 153,961 tokens, where its compactions")
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]

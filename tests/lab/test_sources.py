@@ -53,7 +53,10 @@ def test_a_request_whose_rules_rest_on_a_few_projects_says_so_and_no_percentage(
     counted = bk.count_request(
         {"model": model, "messages": [{"role": "user", "content": "Hello world"}]}
     )
-    assert counted.interval_words.startswith("range seen in ") and "%" not in counted.interval_words
+    assert (
+        counted.interval_words.startswith("range observed in ")
+        and "%" not in counted.interval_words
+    )
     assert counted.interval_words in counted._repr_html_()
     exact = bk.count_request(
         {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
@@ -69,8 +72,8 @@ def test_a_calibration_promises_nine_in_ten_texts_from_nineteen_on() -> None:
     counts = [round(base(text) * float(random.normal(1.4, 0.05))) for text in texts]
     few = bk.accuracy.calibrate(base, texts[:18], counts[:18])
     many = bk.accuracy.calibrate(base, texts, counts)
-    assert few.interval_words == "range seen in 18 texts"
-    assert many.interval_words == "where 90 % of the next lie, by 60 texts"
+    assert few.interval_words == "range observed in 18 texts"
+    assert many.interval_words == "for 90 % of the next ones, based on 60 texts"
     assert few.low is not None and few.high is not None and few.low < 0 < few.high
 
     held = []

@@ -54,14 +54,14 @@ def test_below_six_conversations_there_is_no_interval_but_a_sentence(held_out: i
     gain = Gain(np.full(held_out, 100.0), np.full(held_out, 50.0))
     assert np.isnan([gain.low, gain.high]).all() and not gain.holds
     said = gain.sentence("this setting", FEWER)
-    assert f"An interval of a gain needs 6 conversations, and there are {held_out}." in said
+    assert f"An interval for the gain needs 6 conversations, but there are only {held_out}." in said
     assert "confidence" not in said
 
 
 def test_one_conversation_that_outweighs_the_others_is_said() -> None:
     before, after = np.array([900.0] + [10.0] * 9), np.array([100.0] + [10.0] * 9)
     gain = Gain(before, after)
-    assert gain.notices(FEWER) == ["One conversation carries 91 % of it; the others save 0 %."]
+    assert gain.notices(FEWER) == ["One conversation accounts for 91 % of it; the others save 0 %."]
     assert Gain(np.full(10, 10.0), np.full(10, 5.0)).notices(FEWER) == []
 
 
@@ -238,7 +238,7 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
     assert Gain(before, before / 2).low == pytest.approx(0.5)
     few = Gain(before * (np.arange(20) < 3), np.zeros(20))
     assert np.isnan(few.low) and few.sentence("this budget", FEWER).endswith(
-        "An interval of a gain needs 6 conversations with tokens cut, and there are 3."
+        "An interval for the gain needs 6 conversations with tokens cut, but there are only 3."
     )
     none = Gain(np.zeros(20), np.zeros(20))
     assert none.sentence("this budget", FEWER) == (
@@ -255,6 +255,6 @@ def test_halves_that_choose_otherwise_are_named() -> None:
     )
     other = result.choice(result.parts[1])
     assert other is not None
-    assert f"The other half chooses output {other + 1}; the gain is that of both choices." in str(
+    assert f"The other half chose output {other + 1}; the gain combines both choices." in str(
         result
     )

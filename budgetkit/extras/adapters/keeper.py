@@ -1,4 +1,4 @@
-"""Keeper: the common part of all adapters, which trims messages to a budget.
+"""Keeper: the base of all adapters, which trims messages to a budget.
 
 Messages that are sent keep the framework's own objects.
 """
@@ -19,7 +19,7 @@ from budgetkit.message import Message
 from budgetkit.pruning import Policy
 from budgetkit.pruning.policies.systems import general_policy_of
 
-#: The field of a message that holds the framework's own object.
+#: The field of a message for the framework's own object.
 NATIVE = "framework_object"
 Raw = dict[str, Any]
 Numbers = list[int | None]
@@ -27,7 +27,7 @@ Owned = dict[int | None, Raw]
 
 
 class Keeper:
-    """Trimmer of a framework's conversations to a budget.
+    """Trim a framework's conversations to a budget.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Keeper:
         policy, a conversation, recognised by its messages, continues from its last request. Messages no longer passed
         by the framework are never sent.
     counter : str, Model or callable, optional
-        Function from text to tokens, or the name of a counter or model; default: o200k_base.
+        Function that counts the tokens in a text, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
         Tool schemas that the framework sends but does not report; they are counted.
     conversations : int, default 256
@@ -88,7 +88,7 @@ class Keeper:
     async def afit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[Raw]:
-        """Return the messages of the next request; an ``async`` function may write its summaries."""
+        """Return the messages of the next request, awaiting any summaries."""
         if self.policy is None:
             return self.fit(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -97,7 +97,7 @@ class Keeper:
     def _trimmed(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> list[Raw]:
-        """Trim messages and return numbers instead of the framework's objects.
+        """Trim messages by position, and return the framework's own objects.
 
         Used without a policy.
         """

@@ -59,7 +59,7 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
     Returns
     -------
     langchain_core.runnables.Runnable
-        Function from a state with ``messages`` to ``llm_input_messages``.
+        Function that returns the ``llm_input_messages`` for a state with ``messages``.
     """
     fitting = runnable(*budget, **more)
     return (

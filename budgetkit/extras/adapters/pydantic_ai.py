@@ -27,7 +27,7 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     Returns
     -------
     callable
-        Function from a list of ModelMessage to those that fit, some with fewer parts.
+        Function that takes a list of ModelMessage and returns those that fit, some with fewer parts.
     """
     keeper = Keeper(*budget, **more)
 

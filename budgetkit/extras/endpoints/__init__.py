@@ -1,4 +1,4 @@
-"""Exact token counts from providers, over the network, only on request.
+"""Exact token counts from providers, requested over the network only if asked for.
 
 No other package uses the network. This one does so only if you name a provider, in `bk.endpoints.provider_counter` or
 `budgetkit count --ask`; `budgetkit.counter` never does.

@@ -20,7 +20,7 @@ from typing import Any, Final
 from budgetkit.budget.quoting import warn_caller
 from budgetkit.counters.encodings import ForkSafeLock
 
-#: No request has more tokens; a larger answer is invalid.
+#: Maximum tokens of a request; a larger count is invalid.
 MOST_TOKENS: Final = 10**9
 _WAIT: Final = 30.0  # seconds for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
@@ -116,7 +116,7 @@ def kept_counts(path: Path) -> Iterator[KeptCounts]:
 
 
 def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
-    """Open a file that only its owner may read."""
+    """Open a file that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if os.name == "posix" and path.stat().st_mode & 0o077:
@@ -138,7 +138,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
             )
             opened.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (salt or os.urandom(32),))
             if not isinstance(opened.execute("SELECT value FROM salt").fetchone()[0], bytes):
-                raise sqlite3.DatabaseError("its secret is none")
+                raise sqlite3.DatabaseError("it has no secret")
         opened.execute("SELECT name, tokens FROM kept LIMIT 1").fetchone()
     except BaseException:
         opened.close()
@@ -147,7 +147,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:
-    """Rename a broken file, unless another thread did; return the notices."""
+    """Rename a broken file, unless another thread did so, and return the notices."""
     with _MENDING:
         try:
             with closing(_opened(path)) as opened:

@@ -22,12 +22,12 @@ _SHOWN = 400  # bytes of an answer without a count
 
 
 class EndpointError(RuntimeError):
-    """The error for a count endpoint that does not return a count."""
+    """An error of a count endpoint that does not return a count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider's count endpoint: its address, key, and request and response format.
+    """A provider's count endpoint: its address, its key, and its request and response formats.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Endpoint:
     key : str
         Environment variable with the key.
     headers : callable
-        Function from the key to the headers.
+        Function that returns the headers for a key.
     body : callable
-        Function from model and text to a request with the text as its only message.
+        Function that returns a request to a model with a text as its only message.
     answer : str
         Field of the response with the count.
     source : str
@@ -83,7 +83,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
 
 
 def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
-    """Return the count in an answer, or the problem and its fix.
+    """Return the count from an answer, or the problem and its fix.
 
     The problem is half a sentence, which the caller completes.
     """
@@ -164,7 +164,9 @@ class ProviderCounter:
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout < inf:
-            raise ValueError(out_of_range("timeout", self.timeout, "seconds above 0, such as 30"))
+            raise ValueError(
+                out_of_range("timeout", self.timeout, "a number of seconds above 0, such as 30")
+            )
 
     @property
     def name(self) -> str:
@@ -172,7 +174,7 @@ class ProviderCounter:
         return f"{self.model} (counted by {self.endpoint.provider})"
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
@@ -202,7 +204,7 @@ class ProviderCounter:
         tokens = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
         if min(tokens.values()) < 0:
             raise self._error(
-                f"a text has fewer tokens than {brief(_ALONE)} ({alone}). Use another counter."
+                f"it counted fewer tokens for a text than for {brief(_ALONE)} ({alone}). Use another counter."
             )
         return [tokens[text] if text else 0 for text in texts]
 

@@ -1,4 +1,4 @@
-"""Requests to a provider, limited in size and time, several at a time.
+"""Concurrent requests to a provider, limited in size and time.
 
 An answer is a number with some words, so at most 64 KiB are read, and nothing is decompressed. The time limit covers
 the whole answer, even if the provider sends a byte now and then.
@@ -93,25 +93,25 @@ def key_from_environment(variable: str, headers: Callable[[str], dict[str, str]]
 
     >>> key_from_environment("NO_SUCH_KEY", dict)
     Traceback (most recent call last):
-    ValueError: No key: the environment variable NO_SUCH_KEY is not set. Set it to your key.
+    ValueError: No API key: the environment variable NO_SUCH_KEY is not set. Set it to your key.
     """
     value = os.environ.get(variable, "").strip()
     if not value:
         raise ValueError(
-            f"No key: the environment variable {variable} is not set. Set it to your key."
+            f"No API key: the environment variable {variable} is not set. Set it to your key."
         )
     strange = sum(not "!" <= sign <= "~" for sign in value)
     if strange or not 2 * _RUN <= len(value) <= _LONGEST:
         raise ValueError(
             f"Invalid key in {variable}: {len(value):,} characters, {strange} of them blank or not ASCII. A key has "
-            f"{2 * _RUN} to {_LONGEST:,} letters, digits and marks; copy it again."
+            f"{2 * _RUN} to {_LONGEST:,} letters, digits and punctuation marks; copy it again."
         )
     return Key(variable, headers, value)
 
 
-#: More of an answer is not read.
+#: Maximum bytes read from an answer.
 MOST_BYTES: Final = 1 << 16
-#: Requests under way at a time.
+#: Maximum number of concurrent requests.
 AT_ONCE: Final = 4
 _HEADERS: Final = {"content-type": "application/json", "accept-encoding": "identity"}
 
@@ -144,7 +144,7 @@ class Asking:
     timeout: float
 
     async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        """Send one request; return the answer, or half a sentence on the failure."""
+        """Send one request, and return the answer or a phrase that describes the failure."""
         try:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, body)
@@ -200,7 +200,7 @@ def ask_all(
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that can end during a host lookup.
+    """An event loop that can stop during a host lookup.
 
     The system sets no time limit for host lookups.
     """

@@ -1,4 +1,4 @@
-"""The command line: ``budgetkit sessions`` and the other commands that :mod:`budgetkit.extras.shell.program` lists.
+"""The command line; :mod:`budgetkit.extras.shell.program` lists its commands.
 
 Modules are imported only when a command needs them. Invalid input gives one sentence and exit code 2, a failed check
 exit code 1.

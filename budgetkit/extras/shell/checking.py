@@ -25,7 +25,7 @@ from budgetkit.models import today
 from budgetkit.plan.advice import two_sentences
 from budgetkit.pruning import policy_of
 
-#: The version of a baseline's file.
+#: The version of baseline files.
 VERSION = 1
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
@@ -49,16 +49,16 @@ _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 @click.option(
     "--most-cut",
     type=float,
-    help="Largest share of conversations that may lose messages, such as 0.1; no limit by default.",
+    help="Maximum share of conversations that may lose messages, such as 0.1; no limit by default.",
 )
 @click.option(
     "--floor",
     type=int,
-    help="Tokens that must be left for the history; the budget's floor by default.",
+    help="Minimum tokens left for the history; by default the budget's floor.",
 )
-@click.option("-p", "--policy", help="Pruning policy that the findings are about.")
+@click.option("-p", "--policy", help="Pruning policy to check.")
 @click.option(
-    "--thinking", type=int, default=0, help="Most tokens that the model may use for thinking."
+    "--thinking", type=int, default=0, help="Maximum tokens that the model may use for thinking."
 )
 @click.option(
     "--baseline", metavar="FILE", help="Report how sections have grown since this file was saved."
@@ -95,7 +95,8 @@ def check_command(
     """
     if not (conversations or prompts or tools or model or strict):
         raise ValueError(
-            "Nothing to check. Pass conversations, --prompt, --tools or --model, or --strict for the budget alone."
+            "Nothing to check. Pass conversations, --prompt, --tools or --model, or use --strict to check the "
+            "budget alone."
         )
     checked = check(
         prompts=_prompts(prompts) or None,
@@ -155,7 +156,7 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
-    """Return the change of each section since a baseline, in tokens."""
+    """Return the change in each section since a baseline, in tokens."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -190,7 +191,7 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
 
 
 def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dict[str, Any]:
-    """Return the result of a check and the growth as plain data."""
+    """Return the result of a check, with the growth, as plain data."""
     fields = asdict(checked)
     for entry, failure in zip(fields["failures"], checked.failures, strict=True):
         entry["detail"] = failure.detail

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A model, an encoding or a rule such as chars/4; repeat it to compare.",
 )
-@click.option("-m", "--model", "models", multiple=True, help="A model whose own counter is used.")
+@click.option("-m", "--model", "models", multiple=True, help="Count with this model's own counter.")
 @click.option(
     "--ask",
     "provider",
@@ -72,7 +72,7 @@ def count_command(
     if provider:
         if not models:
             raise ValueError(
-                f"--ask {provider} needs --model. Name the model as its provider does."
+                f"--ask {provider} needs --model. Use the provider's name for the model."
             )
         endpoints = import_module("budgetkit.extras.endpoints")
         provider_counters = [endpoints.provider_counter(provider, model) for model in models]
@@ -197,7 +197,7 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
 def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
-    """List the MCP servers of configurations, with the tokens of saved tool lists."""
+    """List the MCP servers in configurations, with the tokens of their saved tool lists."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
@@ -237,13 +237,13 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
         total = many(sum(tokens for _, tokens in saved.values()), "token")
         show_lines([f"{total} of tools in every request, unless the client loads them on demand."])
     if missing := ", ".join(name for name in servers if name not in saved):
-        advice = "budgetkit starts no server; save its tools/list as NAME.json."
+        advice = "budgetkit does not start servers; save each server's tools/list as NAME.json."
         show_lines([f"Not counted: {missing}. {advice}"])
     return None
 
 
 def _basis_line(count: RequestCount) -> str:
-    """Describe the basis and the interval of a request's count."""
+    """Describe the basis and the interval of a request count."""
     basis = f"{count.basis[0].upper()}{count.basis[1:]}"
     if count.exact:
         return f"{basis}: by the {count.counted_by}."
@@ -274,7 +274,7 @@ _FIELDS = (
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
-    A name that is not in the table is looked up as everywhere else; the output names its substitute.
+    A name that is not in the table is looked up as in all other commands, and the output names its substitute.
     """
     resolved = [resolve(name) for name in names]
     rows = resolved if names else [*models()]
@@ -317,10 +317,10 @@ def _row(model: Model) -> tuple[Any, ...]:
     "name",
     default="o200k_base",
     show_default=True,
-    help="Model whose token counts stay the same.",
+    help="Model whose token counts the filler keeps.",
 )
 def redact_command(file: str, name: str) -> None:
-    """Print a file's conversations with filler for all words, as lines of JSON.
+    """Print a file's conversations as lines of JSON, with filler for all words.
 
     Texts keep their size under the counter, names and ids are replaced, and fields that no figure uses are left out.
     """

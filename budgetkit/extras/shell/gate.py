@@ -62,11 +62,11 @@ from budgetkit.trace import DEFAULT_ROLES, Trace
 Columns = dict[str, dict[str, Any]]
 # A sign that somebody sees: none that Unicode ignores, no control, no blank (Braille and music have one each).
 _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
-#: One word that is written as the path of a file is: with a folder, or with an ending; "/no_think" is a command.
+#: A single word that looks like a path, with a folder or a suffix; "/no_think" is a command.
 _PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
-#: Keys outside the messages that may contain part of the prompt, and are not read there.
+#: Keys outside the messages that may contain a part of the prompt, which is not read there.
 _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
 
 
@@ -148,7 +148,7 @@ class CheckResult:
         """
         parts = []
         if self.failing:
-            parts.append(f"a limit is broken in {_share_of(self.failing, self.conversations)}")
+            parts.append(f"a limit is exceeded in {_share_of(self.failing, self.conversations)}")
         if self.cut or (self.conversations and not self.failing):
             parts.append(self.losing)
         verdict = "The check passed"
@@ -159,7 +159,7 @@ class CheckResult:
 
     @property
     def losing(self) -> str:
-        """A phrase with the number of conversations that are cut."""
+        """The number of conversations that are cut, as a phrase."""
         verb = "loses" if 1 in (self.cut, self.conversations) else "lose"
         return f"{_share_of(self.cut, self.conversations)} {verb} something"
 
@@ -169,7 +169,7 @@ class CheckResult:
 
     @property
     def explanations(self) -> list[str]:
-        """Each failure with its plan and fix; repeated plans are omitted."""
+        """Each failure with its plan and its fix, without repeated plans."""
         plans = set[str]()
         texts = []
         for failure in self.failures:
@@ -210,7 +210,7 @@ def check(
     budget : Budget, str, Path or callable
         The budget to check against, or a preset or its name.
     prompts : mapping of str to str or Path
-        Text in a section of every request, by section, or its file as a Path; it replaces the text of a conversation. A
+        Text of a section in every request, by section, or the Path of its file; it replaces the conversation's text. A
         str is never opened as a file, and one that looks like a path is rejected.
     tools : list of mapping, or the answer of an MCP server
         Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace those of a
@@ -218,15 +218,15 @@ def check(
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
-        Function from text to tokens; default: the counter of the model, or o200k_base. With an estimate (`basis_of`), a
-        budget without a buffer fails the check.
+        Function that counts the tokens in a text; default: the counter of the model, or o200k_base. With an estimate
+        (`basis_of`), a budget without a buffer fails the check.
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and some findings. An unknown model is
         rejected unless a window is given.
     window : int, optional
         A window in tokens that replaces the model's.
     policy, thinking
-        Facts for the findings; see `budgetkit.plan.advice.Case`.
+        Further facts for the findings; see `budgetkit.plan.advice.Case`.
     today : date, optional
         Date on which the model is used. Default: the current date decides whether the model has ended, and the age of
         its facts is not checked.
@@ -272,7 +272,7 @@ def check(
     thinking = check_tokens("thinking", thinking)
     if all(given is None for given in (prompts, tools, traces, model)) and not strict:
         raise ValueError(
-            "Nothing to check. Give conversations, prompts, tools or a model, or check the budget alone with strict."
+            "Nothing to check. Pass conversations, prompts, tools or a model, or strict=True to check the budget alone."
         )
     texts = {} if prompts is None else _texts(prompts)
     budget = read_budget(budget)
@@ -390,7 +390,7 @@ def _texts(prompts: Any) -> dict[str, str]:
     for section, prompt in prompts.items():
         where = f"prompt of section {brief(section)}"
         if not isinstance(prompt, str | Path):
-            raise TypeError(wrong_type(where, prompt, "a text or a Path"))
+            raise TypeError(wrong_type(where, prompt, "a string or a Path"))
         is_read = isinstance(prompt, Path)
         text = read_text(str(prompt)) if is_read else str(prompt)
         if not _VISIBLE.search(text):
@@ -408,7 +408,7 @@ def _check_messages(trace: Trace) -> None:
     for key, value in trace.fields.items():
         if value and nearest_name(str(key), _PROMPTS):
             raise ValueError(
-                f"Unknown key {brief(key)} beside the messages of {one_line(trace.id)}. Write 'system' or 'tools', or "
+                f"Unknown key {brief(key)} next to the messages of {one_line(trace.id)}. Write 'system' or 'tools', or "
                 "leave it out."
             )
     for place, message in enumerate(trace.messages, start=1):
@@ -421,7 +421,7 @@ def _check_messages(trace: Trace) -> None:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Yield failures for uncounted content and for estimates without a buffer."""
+    """Return a failure for uncounted content, or for an estimate without a buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -432,10 +432,8 @@ def _estimated(
         if basis == "estimate":
             name = one_line(getattr(count, "name", "") or FunctionCounter(count).name)
             of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
-            problem = (
-                f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
-            )
-            exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
+            problem = f"{name} estimates the tokens{of_model}, and no reserve covers its error"
+            exactly = "or count exactly; if your own function does, set its attribute exact to True"
             detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
             mend = "\n".join(filter(None, [detail, nearer_sentence(count)]))
             return [Failure("estimate", "count", problem, mend)]
@@ -454,7 +452,7 @@ def _price_step(model: Model | None, today: date | None) -> int:
 
 
 def _retired(model: Model | None, today: date) -> list[Failure]:
-    """Return a failure if the model's provider has ended it.
+    """Return a failure if the provider has retired the model.
 
     Requests to such a model are not answered.
     """
@@ -470,7 +468,7 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if most is None or sum(cut) <= most * len(cut):
         return []
-    problem = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
+    problem = f"{sum(cut):,} of {len(cut):,} are cut, above the limit of {most:.0%}"
     mend = "- Raise a cap or the window, or allow a larger share."
     return [Failure("cut", "conversations", problem, mend)]
 
@@ -517,7 +515,7 @@ def _demand_of(
 
 @dataclass(frozen=True)
 class Requests:
-    """The demand of requests, one row each, and their places."""
+    """The demand of requests, one per row, and their places."""
 
     budget: Budget
     where: str
@@ -529,13 +527,13 @@ class Requests:
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
-        """List each failure once, at its worst request."""
+        """Yield each failure once, at its worst request."""
         budget = self.budget
         for section, column in self.columns.items():
             cap = budget.caps.get(section)
             over = column["demand"] - (column["limit"] if cap is None else cap)
             if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
-                limit = f"what is left for it ({column['limit'][worst]:,})"
+                limit = f"the tokens left for it ({column['limit'][worst]:,})"
                 if cap is not None:
                     limit = f"its cap ({cap:,})"
                 demand = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
@@ -559,7 +557,7 @@ class Requests:
                 left = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left"
                 mend = f"- Raise its cap to {floor:,}."
                 if (budget.caps[section] or floor) >= floor:
-                    mend = "- Lower a reserve, or shorten what is asked before it."
+                    mend = "- Lower a reserve, or shorten the sections before it."
                 yield self._failure(
                     "floor", f"{left}, below its floor ({floor:,})", worst, section, mend
                 )

@@ -145,7 +145,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
 
 
 def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
-    """List the tools in plain data; convert MCP tools to functions.
+    """List the tools in plain data, converting MCP tools to functions.
 
     >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
     [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
@@ -171,7 +171,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Reject tools with a part that would not be counted.
+    """Reject tools with parts that would not be counted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):
@@ -190,7 +190,7 @@ def check_tools(data: Any) -> None:
             _refuse_unknown(answer.keys() - keys["answer"])
         lists = [name for name in _LISTS if data.get(name)]
         if len(lists) > 1:
-            raise ValueError(f"Two lists of tools: {quoted(lists)}. Put all tools into one.")
+            raise ValueError(f"Two lists of tools: {quoted(lists)}. Put all tools into one list.")
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
@@ -240,7 +240,7 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
 
 
 def policies_named(names: Iterable[str]) -> dict[str, Policy]:
-    """Return policies by name, or all without names.
+    """Return policies by name, or all policies if no names are given.
 
     In the shell, a hyphen may replace a blank.
     """
@@ -265,7 +265,7 @@ _OPTIONS = (
     click.option(
         "-m",
         "--model",
-        help=f"The model: its window and counter; else the conversation's own, else {DEFAULT_MODEL}.",
+        help=f"Model for the window and counter; by default the conversation's own, or {DEFAULT_MODEL}.",
     ),
     click.option(
         "-c", "--counter", "counting", help="Counter, such as chars/4; the model's by default."
@@ -330,13 +330,13 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
-    explanation = "Which of several: its number, from 1; its id or its title."
+    explanation = "Conversation to use, by number (from 1), id or title."
     option = click.option("--conversation", default="1", show_default=True, help=explanation)
     return click.argument("file", default="-")(option(run_command))
 
 
 def read_line(trace: Trace) -> str:
-    """Summarise a file in one line, worded as in the explorer.
+    """Summarise a file in one line, with the explorer's wording.
 
     Notes are omitted, because they are shown as warnings.
 

@@ -27,7 +27,7 @@ from budgetkit.message import Data
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
-#: The notebook that the extension under scripts/lab runs as soon as JupyterLab shows it.
+#: The notebook that the extension in scripts/lab runs when JupyterLab shows it.
 _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
@@ -41,7 +41,7 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
             options.append(f"--port={port}")
         return command(options=options, **rest)
 
-    help = "The port of the page; the first free one if left out."
+    help = "Port of the page; by default the first free one."
     with_port = click.option("--port", type=int, help=help)(served)
     help = "Print the address instead of opening a browser."
     return click.option("--no-browser", is_flag=True, help=help)(with_port)
@@ -54,7 +54,7 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
     "--output",
     default="report.html",
     show_default=True,
-    help="Path of the report; it ends with .html.",
+    help="Path of the report, ending in .html.",
 )
 @click.option(
     "-p",
@@ -194,7 +194,7 @@ def _notebook(code: str) -> Data:
 
 
 def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
-    """Open a notebook in JupyterLab; run it only if it is new."""
+    """Open a notebook in JupyterLab, and run it if it is new."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
     command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

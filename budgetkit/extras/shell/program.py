@@ -1,4 +1,4 @@
-"""The program: its commands, loaded on use, and the display of errors and warnings."""
+"""The program: its commands, loaded when used, and its display of errors and warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from budgetkit.budget import brief, terminal_line
 from budgetkit.budget.errors import unknown_name
 
-#: The commands, each with its module and its line of help; the list of commands imports none of them.
+#: The commands, each with its module and its help text; listing them imports none.
 COMMANDS = {
     "sessions": ("sessions", "Show what filled your agents' sessions and what misses cost."),
     "count": ("counting", "Count the tokens of texts, files, conversations or a request."),
@@ -28,9 +28,9 @@ COMMANDS = {
     "explore": ("opening", "Open the design card on a file, in the browser."),
     "notebook": ("opening", "Write the teaching notebooks, and open JupyterLab."),
     "models": ("counting", "List the known models with their windows."),
-    "redact": ("counting", "Print conversations with filler for their words."),
+    "redact": ("counting", "Print conversations with filler in place of their words."),
 }
-#: What a program without a command says after the sessions.
+#: The text that follows the list of sessions if no command is given.
 NEXT_STEPS = """Next steps:
   budgetkit sessions {}: see what filled that session and what its cache misses cost
   budgetkit explore FILE: move the sliders of a budget on your own conversation
@@ -76,7 +76,7 @@ class Commands(click.Group):
 @click.version_option(package_name="budgetkit")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Count, split and check a context window; without a command, list your sessions and next steps.
+    """Count, split and check a context window. Without a command, list sessions and next steps.
 
     A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard input.
     To enable shell completion: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.

@@ -1,4 +1,4 @@
-"""``budgetkit sessions``: the list of recorded sessions, and the answers for one.
+"""``budgetkit sessions``: the list of recorded sessions, and the answers about one.
 
 Listing imports neither pandas nor an explorer.
 """
@@ -38,7 +38,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
     "--tools",
     "with_tools",
     is_flag=True,
-    help="Show what sub-agents, tools, files and MCP servers held, each by name.",
+    help="Show the tokens of each sub-agent, tool, file and MCP server.",
 )
 @click.option(
     "--text",
@@ -61,7 +61,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
 @click.option(
     "--by",
     type=click.Choice(["day", "project", "model", "agent"]),
-    help="Show the sums of all sessions instead of a list.",
+    help="Show totals for all sessions instead of a list.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_command(
@@ -80,11 +80,11 @@ def sessions_command(
 ) -> int | None:
     """List recorded sessions of coding agents, or analyse one of them.
 
-    A session is a number of the list, a file or a name. Sessions of Claude Code, Codex, OpenCode, Cline, Copilot,
-    Cursor and others are read from their usual places; no file is changed. Their bills, which are numbers without
-    texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable that. With --what-if and no
-    session, the setting is chosen on the older half of the newest sessions and tested on the newer half; --folder
-    selects the sessions of one project.
+    A session is given by its number in the list, its file or its name. Sessions of Claude Code, Codex, OpenCode, Cline,
+    Copilot, Cursor and others are read from their usual places; no file is changed. Their bills, which are numbers
+    without texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable that. With --what-if
+    and no session, the setting is chosen on the older half of the newest sessions and tested on the newer half;
+    --folder selects the sessions of one project.
     """
     if which is None and setting is None:
         example = list_sessions(folder, newest, as_json, by)
@@ -92,7 +92,7 @@ def sessions_command(
             show_lines(
                 [
                     f"What filled a session, and what its misses cost: budgetkit sessions {example}",
-                    f"At which size to compact it: budgetkit sessions {example} --what-if threshold",
+                    f"The best size for compaction: budgetkit sessions {example} --what-if threshold",
                 ]
             )
         return None
@@ -122,7 +122,7 @@ def sessions_command(
 def list_sessions(
     folder: str | None, newest: int, as_json: bool = False, by: str | None = None
 ) -> str:
-    """List the newest sessions with their bills, or sums of all sessions.
+    """List the newest sessions with their bills, or show totals for all sessions.
 
     Sums are by day, project, model or agent. Returns a session to analyse next.
     """
@@ -170,7 +170,7 @@ def _show_unread(number: int) -> None:
 
 
 def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Sum sessions by a column; a sum is unknown if no session has a value."""
+    """Add up sessions by a column; a sum without values is unknown."""
     groups: dict[str, dict[str, Any]] = {}
     for row in rows:
         name = row[by] or "unknown"
@@ -200,7 +200,7 @@ def _sums_shown(row: dict[str, Any]) -> list[Any]:
 
 
 def _path(which: str, folder: str | None) -> str:
-    """Return the file of a session by its number in the list, or unchanged."""
+    """Return the file of a session, given by number or path."""
     if not which.isdecimal():
         return which
     _, files = find(folder)
@@ -213,7 +213,7 @@ def _path(which: str, folder: str | None) -> str:
 
 
 def dollars_text(cost: Any) -> str:
-    """Format dollars; "" if unknown.
+    """Format an amount in dollars, or return "" if it is unknown.
 
     >>> dollars_text(1234.5), dollars_text(None)
     ('$1,234.50', '')

@@ -33,7 +33,7 @@ KINDS = 8  # rows of what filled a prompt
 
 
 def answer_questions(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
-    """Answer the three questions for one session, on one screen."""
+    """Answer the three questions about one session on one screen."""
     totals = session.totals()
     missed = session.misses()
     filled = filled_by(session, with_text)
@@ -104,23 +104,20 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         show_lines([f"{rest}; --json lists them all."])
     if type(shown := session.trace.fields.get("window")) is int:
         codex = product_window("codex", catalogue_of("codex", shown))
-        size = (
-            f"The program shows {codex.shown:,} of a window of {codex.window:,} tokens, and "
-            f"acts at {codex.acts_at:,}."
-        )
+        size = f"Codex shows {codex.shown:,} of the window's {codex.window:,} tokens and compacts at {codex.acts_at:,}."
         show_lines([size])
     show_table(
         "Which rule would have been cheaper?",
         _RULES,
         [_rule(row) for row in table.to_dict("records")],
     )
-    more = "Add --what-if threshold to see at which size to compact it."
+    more = "Add --what-if threshold to find the best size for compaction."
     show_lines([*replay_check(table), *notices(table), more])
     return None
 
 
 def readable(paths: list[Path]) -> list[Session]:
-    """Read sessions, skipping files that are unreadable or have no usage."""
+    """Read sessions, skipping unreadable files and those without usage."""
     sessions = []
     for path in paths:
         with suppress(ValueError, OSError, TypeError):
@@ -159,7 +156,7 @@ def settings(
     show_lines(sentences_of(table))
     if agents := [agent for session in sessions for agent in session.agents]:
         number = many(len(agents), "sub-agent")
-        show_lines([f"Not replayed and not in these costs: {number} for {_cost_of(agents)}."])
+        show_lines([f"These costs do not include {number} ({_cost_of(agents)})."])
 
 
 def _cost_of(agents: Iterable[Session]) -> str:
@@ -214,7 +211,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
         _show_frame(titles[by], table[columns].head(KINDS), headings)
     paid = "A result is paid for when it arrives and again, at a lower price, with each request that contains it."
     lacking = "Tool definitions missing from the log are not counted"
-    sentences = [f"{paid} {lacking}, and neither is a change in the agent's behaviour."]
+    sentences = [f"{paid} {lacking}, nor are changes in the agent's behaviour."]
     if on_demand["tools"]:
         sentences.append(
             f"Loading the definitions of its {on_demand['tools']:,} tools ({on_demand['tokens']:,} tokens) on demand "
@@ -249,7 +246,7 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds, one row for the others, and the difference.
+    """Return the largest kinds, a row for the others, and the difference.
 
     Together they make up the whole prompt.
     """

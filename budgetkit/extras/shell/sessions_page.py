@@ -1,4 +1,4 @@
-"""The page of ``budgetkit sessions NUMBER --report``: answers, bill and alternative rules.
+"""The page of ``budgetkit sessions NUMBER --report``, with answers, bill and alternative rules.
 
 All figures of the session come from its record alone: prompts, cache reads, cost, and the tokens removed by its
 compactions. The cost of another rule is in one figure and its table, labelled as such.
@@ -100,5 +100,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     path.touch(mode=0o600)
     path.chmod(0o600)
     write_whole(output, html.encode())
-    texts = "with its texts" if with_text else "with filler for its words; --text keeps them"
+    texts = (
+        "with its texts" if with_text else "with filler in place of its words; --text keeps them"
+    )
     show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])

@@ -1,4 +1,4 @@
-"""Buffers: the share of a window to reserve for a counter's errors, and overflows without it.
+"""Buffers: the share of a window to reserve for a counter's errors.
 
     ratio  = sum of exact / sum of estimates            of a window filled with documents
     safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
@@ -28,7 +28,7 @@ MIXED = "mixed"  # the mix with documents of all kinds in a window
 KINDS = (CLASS, LANGUAGE)  # by default a window is of one of these, whichever asks for more
 _STEPS = 12  # most rounds until usable part and ratio agree
 _NEAR = 1e-4
-#: Sources needed for windows of one kind: as many as a risk of 5 % needs; a smaller risk is said to lack some.
+#: Minimum sources for windows of one kind, as needed for a risk of 5 %; a smaller risk causes a warning.
 FEWEST_TO_SPREAD = needed(0.05)
 
 
@@ -45,7 +45,7 @@ class FilledWindows:
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Return exact tokens per estimated token in windows of a size, by resample."""
+        """Return the exact tokens per estimated token in windows, for each resample."""
         if (mix, size) not in self._known:
             self._known[mix, size] = self.corpora[mix].ratios(size)
         return self._known[mix, size]
@@ -72,7 +72,7 @@ class FilledWindows:
         return max(self._found(mix, risk) for mix in range(len(self.corpora)))
 
     def interval(self, risk: float) -> tuple[float, float]:
-        """Return the 95 % interval of that share, over the resampled corpora."""
+        """Return the 95 % interval of that share over the resampled corpora."""
         mix = self.worst(risk)
         ratio = self.ratios(self.window * (1 - self._found(mix, risk)), mix)
         shares = _quantile(ratio, self.corpora[mix].allowed(risk), axis=1)
@@ -80,7 +80,7 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share needed by the observed texts, in the worst mix."""
+        """Return the share that the observed texts need in the worst mix."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
@@ -89,7 +89,7 @@ class FilledWindows:
         return int(np.argmax([self._found(mix, risk) for mix in range(len(self.corpora))]))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of full windows, in the worst mix."""
+        """Return the ratios of full windows in the worst mix."""
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
@@ -149,12 +149,10 @@ class FilledWindows:
         needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
         if documents >= needed:
             return ""
-        return (
-            f"{documents} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
-        )
+        return f"{documents} {what} are too few for a risk of {risk:g}; add texts until there are {needed}"
 
     def _found(self, mix: int, risk: float) -> float:
-        """Reduce the filled part until the window holds it."""
+        """Reduce the filled part until it fits in the window."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -210,7 +208,7 @@ def filled_windows(
     return replace(of_any_kind, corpora=corpora, seen=seen, _known={})
 
 
-#: Where 5 % of all windows may overflow, 12 % of the CJK windows did, and 34 % of the windows of odd text.
+#: At an accepted risk of 5 % over all windows, 12 % of the CJK windows overflowed, and 34 % of those with odd text.
 WORST = "the risk is an average, and windows of the worst kind of text may overflow more often"
 
 
@@ -257,7 +255,7 @@ class Buffer:
     needed: float = float("nan")
 
     def lacks(self, kinds: Iterable[str]) -> str:
-        """Describe the kinds of a conversation that the buffer does not cover.
+        """Describe the kinds of text in a conversation that the buffer does not cover.
 
         Parameters
         ----------
@@ -272,15 +270,15 @@ class Buffer:
         Examples
         --------
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
-        "learned on 'code', 'prose'; the conversation has 'log' too, for which it promises nothing; add such texts"
+        "based on 'code', 'prose' alone, so it promises nothing about 'log' in the conversation; add such texts"
         """
         learned = {meaning(kind) for kind in self.kinds}
         missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in learned]
         if not missing:
             return ""
         return (
-            f"learned on {quoted(self.kinds)}; the conversation has {quoted(missing)} too, for which it promises "
-            "nothing; add such texts"
+            f"based on {quoted(self.kinds)} alone, so it promises nothing about {quoted(missing)} in the "
+            "conversation; add such texts"
         )
 
     @property
@@ -341,7 +339,7 @@ def buffer_for(
     names = errors["counter"].unique()
     if len(names) != 1:
         raise ValueError(
-            f"The errors come from {len(names)} counters: {quoted(names)}. Pass the rows of one."
+            f"The errors come from {len(names)} counters: {quoted(names)}. Pass the rows of one counter."
         )
     check_tokens("window", window)
     _check_mix(errors, window_mix)
@@ -358,7 +356,7 @@ def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
 def _check_risk(risk: float) -> None:
     if not 0 < risk < 1:
         raise ValueError(
-            f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
+            f"Invalid risk {brief(risk)}. Pass a probability between 0 and 1, such as 0.05."
         )
 
 
@@ -369,7 +367,7 @@ def consequences(
     seed: int = 0,
     kinds: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Fill a budget's window by each counter, and measure the overflow.
+    """Fill a budget's window according to each counter, and measure the overflow.
 
     The window is filled until the usable part is full by the counter.
 

@@ -1,4 +1,4 @@
-"""Claims of the documents about counting, compared with measured values.
+"""The documents' claims about counting, compared with measurements.
 
 Documents 000 and 001 state numbers for characters / 4 without naming the texts. Each claim is checked here on a corpus,
 with an interval from resampling its sources.
@@ -32,16 +32,16 @@ _FAR = 8  # robust standard deviations
 
 @dataclass(frozen=True)
 class Bill:
-    """A linear relation from counted to billed tokens.
+    """A linear relation between counted and billed tokens.
 
     Parameters
     ----------
     constant : float
-        Constant, in tokens.
+        Counted tokens of a request.
     slope : float
         Billed tokens for each counted one.
     low, high : float
-        Deviation of the middle 90 % of readings below and above their leave-one-out estimates.
+        How far the middle 90 % of readings lie below and above their leave-one-out estimates.
     readings : int
         Number of readings.
 
@@ -63,7 +63,7 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Constant, in tokens.
+            Counted tokens of a request.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Constant, in tokens.
+            Counted tokens of a request.
 
         Returns
         -------
@@ -146,7 +146,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit the points near the median line by least squares."""
+    """Fit a line by least squares to the points near the median line."""
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
@@ -158,7 +158,7 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
-    """Return each reading's distance from a line that was fitted without the reading's group."""
+    """Return each reading's distance from a line fitted without its group."""
     order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
     parts = min(len(order), _MOST_LEFT_OUT)
     part = np.array([order[group] % parts for group in groups])
@@ -220,7 +220,7 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
     return float(errors["characters"].sum() / errors["exact"].sum())
 
 
-#: What is said of texts: claim, document, number, unit, and the statistic that measures it.
+#: Claims about texts: claim, document, number, unit, and the statistic that measures it.
 _ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...] = (
     (
         "95 % of texts are within",
@@ -277,7 +277,7 @@ def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[tuple[ob
 def _drawn(
     sources: Sequence[npt.NDArray[np.intp]], random: np.random.Generator
 ) -> npt.NDArray[np.intp]:
-    """Draw as many whole sources as there are, and return their rows."""
+    """Resample whole sources, and return their rows."""
     return np.concatenate(
         [sources[place] for place in random.integers(0, len(sources), len(sources))]
     )

@@ -76,7 +76,7 @@ def _table(
 
 
 def beginning(text: str) -> str:
-    r"""Return how a text begins, on one line.
+    r"""Return the beginning of a text on one line.
 
     Examples
     --------
@@ -176,7 +176,7 @@ _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Ch
 
 
 def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
-    """Cut each text into a model's tokens, and into fours of characters."""
+    """Cut each text into a model's tokens, and into groups of four characters."""
     exact = counter(model)
     rough = counter(CHARACTERS)
     lines = []
@@ -293,10 +293,10 @@ def _say_overrun(table: Columns) -> str:
     )
 
 
-#: Draw texts cut into a model's tokens, and below each the fours of characters that chars/4 takes for tokens.
+#: Draw texts cut into a model's tokens and, below, into the groups of four characters that chars/4 counts.
 tokens = Question("Where does a text break into tokens?", _pieces, _draw_pieces, _say_pieces)
 
-#: Draw what a cheap count let into a section and what that really takes, by language.
+#: Draw the tokens that a cheap count lets into a section, as counted and as they are, by language.
 overrun = Question(
     "How many actual tokens does the cheap count let in?", _overrun, _draw_overrun, _say_overrun
 )

@@ -1,4 +1,4 @@
-"""Errors of counters: one row per document and counter, and their summary by group.
+"""Errors of counters, one row per document and counter, and their summary by group.
 
 error = estimate / exact - 1
 """
@@ -41,20 +41,20 @@ def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object
 
 
 _KINDS = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
-#: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
+#: The cost and the purpose of each kind of counting, after Octopus, guide "Token Budget" (document 000).
 USES = {
-    "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
+    "characters": ("almost nothing", "a first guess, with a reserve for the error"),
     "estimate": (
         "little, on this machine",
-        "models whose vocabulary is not public, with a reserve as a buffer",
+        "models without a public vocabulary, with a reserve for the error",
     ),
     "tokenizer": (
         "little, on this machine",
-        "budgets that are tight, and every count that may be exact",
+        "tight budgets, and any count that can be exact",
     ),
     "endpoint": (
-        "a call over the network for each new text",
-        "checks and fits, now and then; never in a loop",
+        "a network call for each new text",
+        "occasional checks and fitting; never in a loop",
     ),
 }
 
@@ -204,16 +204,16 @@ def summary(
     by : sequence of str
         Columns to group by.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------
     DataFrame
         One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
-        mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 from 19 documents on), and the
-        worst error. The interval comes
-        from drawing whole sources again, as the texts of one source are alike; it is missing below six sources. A
-        document without a source is one, and of fewer than six sources each class in a language.
+        mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 need 19 documents), and the
+        worst error. The interval comes from resampling whole sources, because texts of one source are alike; it is
+        missing below six sources. A document without a source counts as a source; with fewer than six sources, so does
+        each class in each language.
 
     Examples
     --------
@@ -277,10 +277,10 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
 
 
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
-    """Return the 95 % interval of a number from resampled sources.
+    """Return a number's 95 % interval from resampled sources.
 
-    Sources drawn again spread less than other sources do, by sqrt((n - 1) / n), and few say little of their own
-    spread (Student's t); the interval is widened by both. Fewer than six sources give no interval.
+    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources say little about their
+    own spread (Student's t); the interval is widened for both. Fewer than six sources give no interval.
     """
     if sources < FEWEST_FOR_A_GAIN:
         return float("nan"), float("nan")
@@ -299,7 +299,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:
-    """Return certain bounds of a text's count without tokenising it.
+    """Return guaranteed bounds for a text's count, without tokenising it.
 
     A byte-level token has at least one byte, so tokens <= bytes of UTF-8; it has at most 128 in o200k_base and
     cl100k_base, and in both one ends before every blank that follows a word.
@@ -328,7 +328,7 @@ def bounds(text: str) -> tuple[int, int]:
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
-    """Check without tokenising if a text fits.
+    """Check whether a text fits, without tokenising it.
 
     Parameters
     ----------

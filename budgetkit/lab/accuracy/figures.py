@@ -162,7 +162,7 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 
 
 def _say_by_class(table: pd.DataFrame) -> str:
-    """Name for each counter the class with its largest median error."""
+    """Name the class with the largest median error for each counter."""
     medians = table.groupby(["counter", "class"], sort=False)["error"].median().reset_index()
     places = medians["error"].abs().groupby(medians["counter"], sort=False).idxmax()
     ends = [
@@ -198,10 +198,10 @@ errors_by_class = Question(
     _say_by_class,
 )
 
-#: Draw the safety buffer against the chance of an overflow that is accepted.
+#: Draw the safety buffer over the accepted risk of an overflow.
 buffers = Question("What buffer does a risk need?", _buffers, _draw_buffers, _say_buffers)
 
-#: Draw how much text of each language fills one window.
+#: Draw how much text fills a window, by language.
 language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax, _say_tax)
 
 
@@ -263,7 +263,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
 
 
-#: Draw the shared pool and the history budget as counted, as they really are, and with the buffer.
+#: Draw the shared pool and the history budget as counted, by actual tokens, and with the buffer.
 rooms = Question("What does the error do to the pool and the history?", _table, _draw)
 
 
@@ -348,5 +348,5 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     return {"data": [dots], "layout": drawn}
 
 
-#: Draw counters by speed and error.
+#: Draw the speed and the error of counters.
 speeds = Question("What does accuracy cost in time?", _table_speeds, _draw_speeds)

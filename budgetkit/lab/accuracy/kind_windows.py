@@ -1,4 +1,4 @@
-"""Windows of one known kind of text: prediction of its next source.
+"""Windows of one known kind of text, to predict its next source.
 
     y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
     expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
@@ -58,11 +58,11 @@ class Resampled:
         return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
 
     def allowed(self, risk: float) -> float:
-        """Return the share of the windows drawn that may overflow."""
+        """Return the share of drawn windows that may overflow."""
         return risk
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share needed by windows of the observed kinds."""
+        """Return the share that windows of the observed kinds need."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
@@ -103,7 +103,7 @@ class Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Draw from each chosen group as many members as it has."""
+    """Resample the members of each chosen group."""
     starts = np.cumsum(many) - many
     room = np.repeat(many[chosen], many[chosen])
     return np.repeat(starts[chosen], many[chosen]) + _below(room, random)
@@ -137,7 +137,7 @@ def has_sources(errors: pd.DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of each kind: a group is one source of one kind.
+    """The sources of each kind; a group is one source of one kind.
 
     Attributes
     ----------
@@ -297,23 +297,23 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources of the kind's class, which the promise rests on."""
+        """The number of sources in the kind's class, on which the promise is based."""
         labels = [self.groups.labels[kind][0] for kind in self.groups.kinds]
         named = zip(self.groups.names, labels, strict=True)
         return len({name for name, label in named if label == self.label[0]})
 
     def allowed(self, risk: float) -> float:
-        """Return the share of the windows seen that may overflow."""
+        """Return the share of observed windows that may overflow."""
         units = len(np.unique(self.groups.sources))
         return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that the texts seen of this kind need."""
+        """Return the share that the observed texts of this kind need."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return exact tokens per estimated token, by resample of the sources."""
+        """Return the exact tokens per estimated token, for each resample of the sources."""
         random = np.random.default_rng(self.seed)
         expected, spread = self.groups.predictions
         scores = (self.groups.windows(size) - expected[:, None]) / spread[:, None]

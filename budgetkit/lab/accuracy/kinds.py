@@ -1,4 +1,4 @@
-"""Kinds of text: labels, the kinds of a text, and the documents of a kind.
+"""Kinds of text: their labels, detection, and documents.
 
 Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". The kind
 of a text is read from its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the language
@@ -94,17 +94,17 @@ _LEAST = 0.1  # of the characters, for a kind to be at hand
 _LEAST_WORDS = 0.06  # of all words, for a language to be told
 _MARGIN = 2  # words that only this language has, for each that only another has
 
-#: What labels mean, by each way to say it.
+#: The meanings of labels, by spelling.
 _MEANINGS = Table(
     lambda: {said: name for name, words in _table("meanings").items() for said in words.split("|")}
 )
-#: Small words that a language is full of.
+#: Common short words of each language.
 _WORDS = Table(
     lambda: {language: frozenset(words.split()) for language, words in _table("words").items()}
 )
 _TRADITIONAL = re.compile("[們這國說時會對來後學還過個開點種樣與為]")
 _SIMPLIFIED = re.compile("[们这国说时会对来后学还过个开点种样与为]")
-#: A word, with the signs that stand above, below and beside letters.
+#: A word, including combining signs.
 _LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0963\u200c])*")
 
 
@@ -128,7 +128,7 @@ def meaning(label: str) -> str:
 
 
 def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
-    r"""Detect the kinds of texts from the beginning of some.
+    r"""Detect the kinds of texts from the beginning of a sample.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect the language of a text. Empty if unclear.
+    """Detect the language of a text, or return "" if it is unclear.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def language_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cells:
-    """Kinds as columns of documents, and their values."""
+    """Columns that hold the kinds of documents, and their values."""
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
@@ -243,7 +243,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the documents' labels of some kinds; None if one is unknown.
+    """Return the documents' labels for some kinds, or None if one is unknown.
 
     A language restricts the classes that have it; other classes are not restricted.
 

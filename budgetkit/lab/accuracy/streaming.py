@@ -35,7 +35,7 @@ _FEWEST = 4
 
 
 class Client(Protocol):
-    """The part of ``dask.distributed.Client`` that is used."""
+    """The part of ``dask.distributed.Client`` used here."""
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
         """Call a function on a worker, and return the future of its result."""
@@ -67,7 +67,7 @@ def completed_tasks(
         futures.extend(client.submit(function, task, pure=False) for task in islice(waiting, 1))
 
 
-#: Bytes of a file, or code points of documents, that are counted at a time.
+#: Number of bytes of a file, or code points of documents, to count at a time.
 BLOCK = 4 << 20
 _WINDOW = 1 << 16  # bytes that are searched for a seam at once
 _FOLLOWING = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
@@ -171,7 +171,7 @@ def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
 
 
 def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
-    """Cut a file at a seam after so many bytes, and again from there."""
+    """Cut a file into blocks at seams."""
     with open(path, "rb") as stream, _named_file(path, 0):
         start = 0
         while start < size:
@@ -181,7 +181,7 @@ def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
 
 
 def _seam(read: Read, start: int, offset: int) -> int:
-    """Return the place of the first seam from an offset on."""
+    """Return the place of the first seam at or after an offset."""
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
@@ -197,7 +197,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _named_file(path: str, start: int) -> Iterator[None]:
-    """Turn an error of decoding into a sentence with the file and the byte."""
+    """Reraise a decoding error with the file and the byte."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -219,9 +219,9 @@ def compare_stream(
     Parameters
     ----------
     counters : Counter, callable or str, or a sequence of these
-        Counters, functions or names, one or several; on a cluster, such as can be pickled.
+        Counters, functions or names, one or several; on a cluster, they must be picklable.
     documents : iterable of Document or str
-        Documents or texts, read as needed, so that they may exceed the memory.
+        Documents or texts, read as needed, so they may be larger than memory.
     exact : Counter or str
         The reference counter.
     client : dask.distributed.Client, optional

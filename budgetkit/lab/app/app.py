@@ -119,7 +119,7 @@ class App(Shown):
     def _turn_to(self, number: int) -> None:
         """Open a tab with the budget and conversation of the previous one."""
         before = self.tabs[self._shown]
-        assert before is not None, "what is shown was made"
+        assert before is not None, "the shown tab exists"
         self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
         self._shown = number
         is_new = self.tabs[number] is None
@@ -166,14 +166,14 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the text of the shared conversation, one document per kind."""
+    """Return the text of the shared conversation as one document per kind."""
     if shared.trace is None:
         return Corpus(())
     return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
-    """Apply the shared budget, and the texts of a new conversation, to a tab."""
+    """Apply the shared budget, and any new conversation's texts, to a tab."""
     settings = explorer.settings
     corpus = _texts(shared, library)
     present = settings.budget_settings
@@ -185,7 +185,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
-    """Replay the shared conversation, or keep the current one without any."""
+    """Replay the shared conversation, if any; otherwise keep the current one."""
     settings = explorer.settings
     present = settings.budget_settings
     if shared.trace is None:

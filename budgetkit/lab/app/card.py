@@ -177,7 +177,7 @@ def receipt_svg(answer: Data) -> str:
 def _block(
     x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
 ) -> Markup:
-    """Return a rectangle; a negative width becomes 0."""
+    """Return a rectangle, with a width of at least 0."""
     broad = f"{max(0.0, width):.1f}"
     return xml_element(
         "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
@@ -224,7 +224,7 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """A card to design a budget, with its settings, remainder and count error.
+    """A card for designing a budget, with its settings, remainder and count error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
     the error of a cheap counter, "chars/4" unless "Compare with" is set; it does not depend on the model or the counter
@@ -351,7 +351,7 @@ class DesignCard(BudgetExplorer):
             return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message of the page; answer a share request with two files.
+        """Handle a message from the page, answering a share request with two files.
 
         The files are a receipt's page and picture.
         """
@@ -367,7 +367,7 @@ class DesignCard(BudgetExplorer):
             self._send_state(self._page_state())
 
     def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
-        """Run a command; a second pin opens the panel that compares both."""
+        """Run a command; a second pin opens the panel that compares the pinned budgets."""
         super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

@@ -20,7 +20,7 @@ from budgetkit.message import Data
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
 
-#: The corpus's classes that each kind takes in.
+#: The classes of the corpus that belong to each kind.
 CLASSES: Final = MappingProxyType(
     {CODE: ("code", "data", "markup"), CJK: ("cjk prose", "cjk mixed"), PROSE: ("prose",)}
 )
@@ -81,7 +81,7 @@ class Misjudgement:
 
     @property
     def error(self) -> float:
-        """Error of the cheap count as a share of the best count; negative if too low."""
+        """Error of the cheap count, as a share of the best count."""
         return self.cheap / self.best - 1
 
     def really(self, budget: int) -> int:
@@ -98,7 +98,7 @@ class Misjudgement:
 
 
 def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
-    """Return the errors on the shipped texts and on the conversation."""
+    """Return the errors for the shipped texts and for the conversation."""
     settings = stage.settings
     library = stage.library
     cheap = library.counter(settings.cheap)
@@ -154,13 +154,13 @@ def _misjudged(
     return tuple(kinds)
 
 
-#: What a section that keeps the other items cuts.
+#: The items that a section cuts, by the items that it keeps.
 CUT: Final = {
     "newest": "the oldest messages",
     "best": "the least relevant texts",
     "first": "the last texts",
 }
-#: The key figures of the card: first those that the sliders are moved for.
+#: The card's key figures, the most important ones first.
 FIRST = ("remainder", "pool", "usable", "first")
 
 
@@ -208,7 +208,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Describe the turns or sections without losses, as "10 of 35 turns"."""
+    """Describe the number of turns or sections without losses, as in "10 of 35 turns"."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

@@ -30,9 +30,9 @@ with extra("app", "the app as a page of its own"):
 
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 FOREIGN_HOST: Final = (
-    "This address is not one of the app's; open the one that was printed where it was started."
+    "This page does not exist. Open the address that the app printed when it started."
 )
-NO_TOKEN: Final = "The app is open to whoever started it: open the address that was printed there, with its token."
+NO_TOKEN: Final = "Only the person who started the app can open it. Use the address that it printed, with its token."
 WEBSOCKET_PROTOCOL: Final = "v1.kernel.websocket.jupyter.org"
 
 
@@ -64,7 +64,7 @@ class Gate:
         return name in (*LOCAL_HOSTS, self.address.lower(), f"[{self.address.lower()}]")
 
     def refusal(self, request: HTTPServerRequest) -> str:
-        """Return the reason why a request is rejected; "" if it is accepted."""
+        """Return the reason for rejecting a request, or "" to accept it."""
         if not self.is_own_host(request.host):
             return FOREIGN_HOST
 
@@ -171,7 +171,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 
     @default("config_file_paths")
     def _user_folders(self) -> list[str]:
-        """Leave out the current folder: a voila.py beside a stranger's conversation would be run."""
+        """Exclude the current folder, where a stranger's voila.py would be run."""
         return jupyter_config_path()
 
     def init_handlers(self) -> list[Any]:
@@ -190,11 +190,11 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 
     @property
     def display_url(self) -> str:
-        """The printed address, with the token."""
+        """The address to print, with the token."""
         return f"{super().display_url}?token={self.gate.token}"
 
     def launch_browser(self) -> None:
-        """Open the address in a browser, through a private file."""
+        """Open the address in a browser by way of a private file."""
         handle, name = tempfile.mkstemp(prefix="budgetkit-", suffix=".html")
         atexit.register(Path(name).unlink, missing_ok=True)  # it holds the token
         target = f"{self.connection_url}?token={self.gate.token}"
@@ -206,13 +206,13 @@ class GuardedVoila(Voila):  # type: ignore[misc]
                 Path(name).as_uri(), new=self.webbrowser_open_new
             )
         except webbrowser.Error as error:
-            self.log.warning("No browser was opened (%s); open the address by hand.", error)
+            self.log.warning("Could not open a browser (%s). Open the address yourself.", error)
 
 
-#: What is shown where no conversation, or a whole folder of them, is named.
+#: The conversation to show if none, or a whole folder, is given.
 FIRST: Final = "support-chat"
-#: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody. And it has a
-#: landmark that screen readers go to.
+#: Voilà's own template would request icons from another machine, which the app does not need; this one requests
+#: nothing. It also has a landmark for screen readers.
 TEMPLATE: Final = {
     "conf.json": '{"base_template": "lab"}',
     "index.html.j2": """{%- extends 'voila/templates/lab/index.html.j2' -%}

@@ -32,7 +32,7 @@ from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, resolve
 
-#: A model of each of several makers, one of them open.
+#: Models from several makers, including an open one.
 MAKERS: Final = (DEFAULT_MODEL, "claude-sonnet-5", "gemini-3.8-flash", "Llama-3.3-70B-Instruct")
 MOST_PINS: Final = 5
 
@@ -61,7 +61,7 @@ class Side:
 
     @property
     def bar(self) -> list[Data]:
-        """The segments of the window, in percent."""
+        """The segments of the window, as percentages."""
         plan = self.results.plan
         rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
         lines = [claim for claim in window_claims(plan) if claim.tokens > 0]
@@ -118,7 +118,7 @@ class Side:
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned and the current budget, or models of several makers."""
+    """Return the columns: the pinned and current budgets, or models from several makers."""
     plain = unpinned(settings)
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
@@ -175,9 +175,9 @@ class SidesFold(Content):
         columns = sides(stage.settings, stage.library)
         window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
-        sentence = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
+        sentence = f"The same budget for models from several makers, at {window:,} tokens. Pin budgets to compare them."
         if stage.settings.pins:
-            sentence = "Differences of the pinned budgets and the present one from A."
+            sentence = "How the pinned budgets and the present one differ from A."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]

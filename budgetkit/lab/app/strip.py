@@ -1,4 +1,4 @@
-"""Strip: the effect of a cheap count on history budget and shared pool, by kind of text.
+"""Strip: a cheap count's effect on history budget and shared pool.
 
 Each row is a kind of text from the shipped texts or the conversation. The length of its bar is the actual tokens of the
 budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. Behind the bar are the sources of the
@@ -42,12 +42,12 @@ MEANINGS = {
     CJK: "Chinese, Japanese and Korean, also mixed with English",
     PROSE: "prose in all other scripts",
 }
-#: How far a thin line may reach beyond the longest bar, in bars; a longer one ends at the edge.
+#: Maximum length of a thin line beyond the longest bar, in bars; a longer one ends at the edge.
 LONGEST_LINE = 1.5
 
 
 class Verdict(NamedTuple):
-    """The verdict on a surplus or shortage: its level and wording.
+    """The verdict on a surplus or shortage, with its level and wording.
 
     The level determines the colour.
     """
@@ -149,7 +149,7 @@ class CounterPair:
 
     @property
     def basis(self) -> str:
-        """The reference counter and its certainty."""
+        """The reference counter, and how certain it is."""
         return basis(self.best, self.model)
 
 
@@ -254,7 +254,7 @@ def _row(
     counts = f"{misjudged.cheap:,} counted, {misjudged.best:,} by the best count"
     row |= {
         "error": signed_percent(misjudged.error, 0),
-        "tip": f"{many(misjudged.texts, 'text')}: {counts}; nine in ten texts are {low} to {high} off",
+        "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 in 10 texts are off by {low} to {high}",
     }
     verdict = room.verdict(misjudged.really(room.budget))
     row |= {"level": verdict.level, "verdict": verdict.text}

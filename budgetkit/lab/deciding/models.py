@@ -40,11 +40,11 @@ def compare_models(
     models : str or Model, or an iterable of these
         One or more models.
     preset : callable or str
-        Function from a model to its budget, or a preset's name.
+        Function that returns the budget for a model, or a preset's name.
     policy : Policy or str, optional
         The pruning policy; default: drop the oldest messages first.
     price : callable, optional
-        Function from a model's name to its prices.
+        Function that returns the prices for a model's name.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List the effect of a few more tokens for each line.
+    """List the effect of a few more tokens on each line.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per line, the largest gain first; for an uncapped section with losses, the effect of a floor raised by
+        One row per line, largest gain first; for an uncapped section with losses, the effect of a floor raised by
         these tokens. Columns line, change (tokens), tokens (int64, net gain over the current plan in all sections),
         gross (int64, gain in the sections that gain; the others lose the difference), items (int64), score (float64,
         sum over kept items), gap (float64, additional score of the best choice for each section of that plan; 0 for
@@ -190,7 +190,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the additional score of a knapsack for each section."""
+    """Return the score that a knapsack would add in each section."""
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

@@ -34,7 +34,7 @@ _UNSEEN = "conversations not used to choose it"
 
 @dataclass(frozen=True)
 class Objective:
-    """A number of a replay to minimise, with its wording."""
+    """A number to minimise, computed from a replay, with its wording."""
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"
@@ -48,7 +48,7 @@ class Objective:
         return self.measure(outcome, **options)
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
-        """Describe the change from the current setting, as "cuts 8 % fewer tokens"."""
+        """Describe the change from the current setting, as in "cuts 8 % fewer tokens"."""
         less = self.less
         if more:
             less = less.replace("fewer", "more").replace("less", "more")
@@ -208,7 +208,7 @@ class Gain:
 
     @property
     def holds(self) -> bool:
-        """True if the whole interval is above 0."""
+        """True if the interval is entirely above 0."""
         return self.low > 0
 
     def notices(self, objective: Objective) -> list[str]:
@@ -224,11 +224,11 @@ class Gain:
             if affected == len(self.before):
                 noun = "conversations"
             notices.append(
-                f"An interval of a gain needs {needed} {noun}, and there are {affected}."
+                f"An interval for the gain needs {needed} {noun}, but there are only {affected}."
             )
         elif np.isnan(self.low):
             notices.append(
-                f"{affected} conversations are too few for an interval of one setting among all."
+                f"{affected} conversations are too few for an interval after choosing among several settings."
             )
         whole = self.before.sum()
         largest = float(self.before.max()) / whole if whole else 0.0
@@ -237,7 +237,7 @@ class Gain:
             share = float(_saved(self.before[others].sum(), self.after[others].sum()))
             saved = f"{percent(share)} %" if np.isfinite(share) else "nothing"
             notices.append(
-                f"One conversation carries {percent(largest)} % of it; the others save {saved}."
+                f"One conversation accounts for {percent(largest)} % of it; the others save {saved}."
             )
         return notices
 
@@ -249,8 +249,8 @@ class Gain:
         >>> gain = Gain(np.full(40, 100.0), np.linspace(85, 99, 40))
         >>> gain.sentence("this budget", OBJECTIVES["cost"])[:62]
         'This budget costs 8 % less than at present on 40 conversations'
-        >>> Gain(np.ones(40), np.full(40, 1.2)).sentence("this budget", OBJECTIVES["cost"])[:47]
-        'No gain that holds: this budget costs 20 % more'
+        >>> Gain(np.ones(40), np.full(40, 1.2)).sentence("this budget", OBJECTIVES["cost"])[:45]
+        'No reliable gain: this budget costs 20 % more'
         >>> Gain(np.zeros(40), np.full(40, 5.0)).sentence("this budget", OBJECTIVES["cut"])[:63]
         'No gain: this budget cuts 200 tokens where the present one cuts'
         """
@@ -267,7 +267,7 @@ class Gain:
         if self.holds:
             sentence = sentence[:1].upper() + sentence[1:]
         else:
-            sentence = f"No gain that holds: {sentence}"
+            sentence = f"No reliable gain: {sentence}"
         if np.isneginf(self.low):
             sentence += f"; the true saving is at most {percent(self.high)} % with 95 % confidence"
         elif self.high > self.low:
@@ -321,7 +321,7 @@ class PlannedDemand:
     index: pd.MultiIndex | pd.Index
 
     def total(self, column: str) -> Ints:
-        """Sum a column over all sections, in each row."""
+        """Add up a column over all sections in each row."""
         return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
 
     @property
@@ -388,14 +388,14 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Describe the lack of conversations. Empty if there are enough."""
+        """Explain why there are too few conversations, or return "" if there are enough."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
 
 
 def nothing_cut(section: str | None = None) -> Condition:
-    """Require that nothing is cut, in one section or in all.
+    """Require that nothing is cut from one section or from all.
 
     Parameters
     ----------
@@ -410,12 +410,12 @@ def nothing_cut(section: str | None = None) -> Condition:
     Examples
     --------
     >>> nothing_cut("history").name
-    'nothing of history is cut'
+    'nothing is cut from history'
     """
     if section is None:
         return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
     return Condition(
-        f"nothing of {section} is cut",
+        f"nothing is cut from {section}",
         lambda plans: not plans.columns[section]["cut"].any(),
         "helps",
     )
@@ -455,11 +455,11 @@ def cut_at_most(
     >>> cut_at_most(0.05).name
     'at most 5 % of the next conversations are cut on average'
     >>> cut_at_most(0.05).lacking(8)
-    'a promise of 5 % needs 19 conversations, and there are 8'
+    'a promise of 5 % needs 19 conversations, but there are 8'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
         raise ValueError(
-            f"Invalid share {share} of {brief(of)}. Pass 0 to 1, of 'conversations' or 'turns'."
+            f"Invalid share {share} of {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
         )
     is_promise = not only_these and 0 < share < 1
 
@@ -484,7 +484,7 @@ def cut_at_most(
 
 
 def holds_turns(turns: int, section: str = "history") -> Condition:
-    """Require that a section keeps the last turns whole.
+    """Require a section to keep the last turns whole.
 
     Parameters
     ----------
@@ -580,7 +580,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     """
     if not dollars >= 0:
         raise ValueError(
-            f"Invalid bill {brief(dollars)}. Pass US dollars, 0 or more, such as 1.50."
+            f"Invalid bill {brief(dollars)}. Pass an amount in US dollars, such as 1.50."
         )
     paid = prices_of(prices)
     if paid is None or paid.input is None or (answer and paid.output is None):

@@ -24,7 +24,7 @@ _PROXY = (
 )
 
 
-#: The number of the present setting, which is no row of the table.
+#: The number of the present setting, which is not a row of the table.
 PRESENT = -1
 
 
@@ -71,15 +71,15 @@ class TuningReport:
         sentences = [self.tuned.verdict("this budget", aside, but)]
         if row == PRESENT and self.tuned.candidate != self.tuned.best:
             candidate = setting_text(self.setting(self.tuned.row or 0))
-            sentences.append(f"The present setting stays; the best candidate: {candidate}.")
+            sentences.append(f"The present setting stays. The best candidate is {candidate}.")
         return " ".join([*sentences, *self.tuned.notices])
 
     def holds(self, row: int) -> bool:
-        """Return True if the whole interval of a setting's gain is above 0."""
+        """Return True if the interval of a setting's gain is entirely above 0."""
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row per setting with its means on one half, the current one last."""
+        """Return one row per setting, with its means over one half."""
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -107,13 +107,13 @@ class TuningReport:
         cut_short = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on + held_out:,} conversations of "
-            f"{_as_text(one_line(self.source))}, in halves drawn by seed {self.tuned.seed}; each half is measured "
-            "with the setting that the other chose. "
+            f"{_as_text(one_line(self.source))}, split at random into two halves (seed {self.tuned.seed}); each half "
+            "is measured with the setting that the other half chose. "
             f"{100 * cut_short:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
             f"{_PROXY}"
         )
         parts = ["# Which budget?", f"**{_as_text(self.sentence(row))}**", how]
-        now = f"Each line moved alone; {aim.noun} a conversation, {aim.form.format(self._means()[0][0])} at present:"
+        now = f"Each line alone; {aim.noun} per conversation, {aim.form.format(self._means()[0][0])} at present:"
         parts += [
             "## What matters",
             now,
@@ -128,7 +128,7 @@ class TuningReport:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
-        """Describe the loss and the cost of a setting."""
+        """Describe a setting's losses and cost."""
         place = self.objectives.index("evidence")
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
@@ -148,7 +148,7 @@ class TuningReport:
 
 
 def matter(moves: pd.DataFrame) -> list[str]:
-    """Return the lines that affect the result, the largest effect first."""
+    """Return the lines that affect the result, ordered by effect."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
     return [str(line) for line in moving["line"].drop_duplicates().head(3)]
 
@@ -219,7 +219,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
 
 
-#: Draw every setting that was tried by two objectives, those that no other beats joined by a line.
+#: Draw all tried settings by two objectives, with a line through those that no other setting beats.
 front = Question(
     "Which settings are worth choosing?", lambda decided, chosen: decided.table(chosen), _draw
 )

@@ -137,7 +137,7 @@ def solve(
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         Initial window, in tokens, instead of the budget's.
     between : tuple of int, optional
@@ -297,9 +297,9 @@ class LineSearch:
             return f"{at} the reserves, caps and required sections claim more than the window."
         section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))
         if not column["cut"].any():
-            return f"even {at} it does not hold, though nothing is cut."
+            return f"the condition does not hold even {at}, although nothing is cut."
         cap = plans.budget.caps[section]
-        limit = "what other sections leave it"
+        limit = "the tokens left by other sections"
         if cap is not None and (column["limit"] >= cap).any():
             limit = f"its cap of {cap:,} tokens"
         many = len(self.frame)
@@ -325,7 +325,7 @@ def solve_models(
     models : iterable of str or Model
         The models or their names.
     preset : str or callable
-        A preset's name, or a function from a model to its budget.
+        A preset's name, or a function that returns the budget for a model.
     line, so_that
         As in :func:`solve`.
     **options

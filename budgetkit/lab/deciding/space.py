@@ -42,7 +42,7 @@ class AnswerReserve:
     tokens : int
         The reserve, in tokens.
     risk : float
-        Accepted average share of the next conversation's answers that are longer.
+        Accepted average share of longer answers in the next conversation.
     conversations : int
         Number of conversations used.
     longest : int
@@ -53,7 +53,7 @@ class AnswerReserve:
     Examples
     --------
     >>> AnswerReserve(90, risk=0.05, conversations=8, longest=90, cut_short=0.0).sentence
-    'The longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations, and there are 8.'
+    'The longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations, but there are 8.'
     """
 
     tokens: int
@@ -93,7 +93,7 @@ def answer_reserve(
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     counter : str, Model or callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     risk : float, default 0.05
         Accepted share of longer answers.
     kind : {"all", "call", "text"}
@@ -168,7 +168,7 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
 
 
 def _counted(message: Message, count: Count) -> int:
-    """Count the text and the tool calls of an answer."""
+    """Count the text and the tool calls in an answer."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
 
@@ -211,7 +211,7 @@ def candidates(
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     counter : str, Model or callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     risk : float, default 0.05
         Accepted share of answers longer than their reserve.
     locked : collection of str
@@ -258,26 +258,26 @@ def candidates(
 
 
 def setting_text(setting: Setting) -> str:
-    """Format a setting on one line, as "output 500, history 2,000"."""
+    """Format a setting on one line, as in "output 500, history 2,000"."""
     return ", ".join(f"{line} {value}" for line, value in setting.items())
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
-    """Return the sizes of a setting; a policy is kept as a name."""
+    """Return the sizes in a setting, keeping a policy's name."""
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
 
 
 def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data], str]:
-    """Return all settings of these values, or a random sample.
+    """Return all combinations of these values, or a random sample.
 
     Examples
     --------
     >>> lines = {"output": {500: 500, 1_000: 1_000}, "window": dict.fromkeys(range(4_000, 8_000))}
     >>> settings, search = settings_to_try(lines, trials=3, seed=0)
     >>> len(settings), search
-    (3, 'drawn by the seed')
+    (3, 'drawn at random')
     """
     choices = [list(by_name) for by_name in values.values()]
     if prod(map(len, choices)) <= trials:
@@ -289,7 +289,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
         while len(once) < trials:
             once[tuple(random.choice(names) for names in choices)] = None
         drawn = once
-        search = "drawn by the seed"
+        search = "drawn at random"
     return [dict(zip(values, setting, strict=True)) for setting in drawn], search
 
 
@@ -320,7 +320,7 @@ class SearchSpace:
     floor: AnswerReserve | None = None
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the minimum reserve if a setting may go below it."""
+        """Add the minimum reserve, if a setting could go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -366,7 +366,7 @@ class SearchSpace:
         return setting
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a line's value in tokens; no cap means the whole window."""
+        """Return a line's value in tokens, or the whole window without a cap."""
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))
@@ -383,7 +383,7 @@ class SearchSpace:
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
-        """Return a notice about settings that reserve too little for answers."""
+        """Yield a notice about settings that reserve too little for answers."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return
@@ -419,7 +419,7 @@ class SearchSpace:
                 return []
         if not ends:
             return []
-        why = "A better one may lie beyond; try more values."
+        why = "A better one may lie beyond them; try more values."
         if objective.at_a_corner:
             why = f"It wins because the objective counts {objective.at_a_corner}"
         return [f"It is at the edge of the values tried: {', '.join(ends)}. {why}"]

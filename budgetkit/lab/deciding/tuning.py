@@ -1,4 +1,4 @@
-"""Tuning of a budget on your own conversations, with a test on held-out ones.
+"""Tuning of a budget on your own conversations, tested on held-out ones.
 
 Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
 other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
@@ -44,14 +44,14 @@ from budgetkit.trace import Trace
 
 Progress = Callable[[int, int], None]
 TIE = 1e-9  # means that differ by less come to the same
-#: Level of the pooled interval. The halves share their conversations: at 0.05 noise passes for a gain in 4 % of runs,
-#: at 0.025 in 2.5 % at most, and the interval holds the true gain in 95 % and more.
+#: Level of the pooled interval. The halves share their conversations: at 0.05, noise passes for a gain in 4 % of runs;
+#: at 0.025, in at most 2.5 %, and the interval contains the true gain in at least 95 %.
 POOLED_RISK = 0.025
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of settings by replays of a conversation."""
+    """A measurement of settings by replaying a conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]
@@ -59,7 +59,7 @@ class Measurement:
     options: Raw
 
     def __call__(self, trace: Trace) -> list[list[float]]:
-        """Measure one conversation; NaN for a setting that cannot be planned."""
+        """Measure one conversation, with NaN for a setting that cannot be planned."""
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
             # The needed messages are the same under every setting.
@@ -114,7 +114,7 @@ class TuningResult:
     seed : int
         Seed of the split.
     search : str
-        Choice of the settings: "all" or "drawn by the seed".
+        Choice of the settings: "all" or "drawn at random".
     no_more : collection of str
         Objectives that the chosen setting must not worsen.
 
@@ -158,7 +158,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason why each setting is excluded. Empty if it is not."""
+        """The reason for excluding each setting, or "" for an allowed one."""
         floor = self.space.floor
         reasons = []
         for place, setting in enumerate(self.settings):
@@ -219,12 +219,12 @@ class TuningResult:
 
     @property
     def candidate(self) -> Data:
-        """The best setting of the first half, regardless of its gain."""
+        """The best setting on the first half, regardless of its gain."""
         return self.space.present() if self.row is None else dict(self.settings[self.row])
 
     @cached_property
     def stays(self) -> bool:
-        """True if the current setting stays, because no gain holds.
+        """True if the current setting stays, because no gain is reliable.
 
         A current setting that cannot be planned, or reserves too little for answers, never stays.
         """
@@ -270,7 +270,7 @@ class TuningResult:
 
     @property
     def front(self) -> pd.DataFrame:
-        """The settings that no other one beats in all objectives."""
+        """The settings that no other setting beats in all objectives."""
         return self.table[self.table["front"]].reset_index(drop=True)
 
     @cached_property
@@ -311,7 +311,7 @@ class TuningResult:
         if other != self.row:
             setting = self.space.present() if other is None else self.settings[other]
             notices.append(
-                f"The other half chooses {setting_text(setting)}; the gain is that of both choices."
+                f"The other half chose {setting_text(setting)}; the gain combines both choices."
             )
         tried = [s for s, reason in zip(self.settings, self.reasons, strict=True) if not reason]
         return notices + self.space.corner(self.candidate, tried, self.aims[self.objective])
@@ -372,14 +372,14 @@ def tune(
         values of :func:`budgetkit.lab.deciding.candidates` for this budget and these conversations.
     objective : str, callable or sequence of both, default "cut"
         Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
-        (share of the sent tokens) or any function from a `Replay` to a number. The first one decides; all define the
-        front.
+        (share of the sent tokens) or any function that returns a number for a `Replay`. The first one decides; all
+        define the front.
     policy : Policy or str, optional
         The current policy, or its name; default: drop the oldest messages first.
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices, for "cost".
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the model's.
     trials : int, default 2,000
@@ -397,7 +397,7 @@ def tune(
         Accepted share of answers longer than their reserve: settings that reserve less than
         :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes none.
     summaries : {"lost", "kept"}
-        Treatment of summarised messages: count as lost or as kept.
+        Whether summarised messages count as lost or as kept.
     no_more : collection of str
         Given objectives that the chosen setting must not worsen.
     **options

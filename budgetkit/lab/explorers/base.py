@@ -1,4 +1,4 @@
-"""Base: the common explorer class, and the way it applies a change.
+"""Base: the common class of all explorers, which applies changes.
 
 The state is a single value, the settings, changed only by commands that return the next settings; everything shown
 follows from them. Controls, handles on the page and code send the same commands.
@@ -48,13 +48,13 @@ class Explorer(Shown, Generic[S, F]):
         self._lock = ForkSafeLock(threading.RLock)
         self._serial = 0
         self._gesture = Gesture()
-        #: Which files commands may open; any where it is None.
+        #: The files that commands may open; None for any file.
         self.reach: Reach | None = None
         self.still = Still()
         self.view = view
         self.panel = Panel()
         self._listeners: list[Callable[[Any], object]] = []
-        #: The settings that a reset goes back to.
+        #: The settings after a reset.
         self._start = settings
         self._history = UndoStack(settings)
         self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
@@ -269,7 +269,7 @@ class Explorer(Shown, Generic[S, F]):
             call(self)
 
     def _redraw(self) -> None:
-        """Redraw the view with its open tables and folds."""
+        """Redraw the view with its open tables and panels."""
         with self._reporting_problems():
             self._update_folds()
             self._send_charts()
@@ -282,7 +282,7 @@ class Explorer(Shown, Generic[S, F]):
             self.view.folds = self._folds.shown(self.settings, self.view.opened)
 
     def _receive_fold_event(self, content: Data) -> None:
-        """Handle user input in a fold; a change of the settings is one undo step."""
+        """Handle user input in a panel; a change of the settings is one undo step."""
         with self._reporting_problems():
             settings = self._folds.hear(self.stage, content)
             if settings is not None:
@@ -290,7 +290,7 @@ class Explorer(Shown, Generic[S, F]):
             self._update_folds()
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message of the page."""
+        """Handle a message from the page."""
         values = dict(content)
         kind, gesture, ack = (str(values.pop(name, "")) for name in ("kind", "gesture", "id"))
         if kind == "plotly":
@@ -315,7 +315,7 @@ class Explorer(Shown, Generic[S, F]):
             self._run_command(kind, ack, gesture, sent=values)
 
     def _page_state(self, notice: Data | None = None) -> Data:
-        """Return the state of the page, with a notice in place of the status."""
+        """Return the state of the page, with a notice instead of the status."""
         self._serial += 1
         scene = self.kind.scene(self.stage)
         self.panel = self.kind.controls(self.stage)

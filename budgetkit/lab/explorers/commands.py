@@ -67,7 +67,7 @@ def file_entry(stage: AnyStage) -> Data:
         model = {"text": f"the file names the model {named}"}
         known = resolve(named)
         if named == budget.model:
-            model = {"text": f"made for {named}, as the file says"}
+            model = {"text": f"made for {named}, according to the file"}
         elif known.notice:
             model = {"text": f"the file names an unknown model, {named}"}
         else:
@@ -90,7 +90,7 @@ def file_entry(stage: AnyStage) -> Data:
 
 
 def _columns(undecided: PendingTable) -> Data:
-    """Return a form for a table's role, content and conversation columns."""
+    """Return a form for choosing a table's role, content and conversation columns."""
     choices: list[Data] = []
     taken: set[str] = set()
     for name, label in WANTED.items():
@@ -105,7 +105,7 @@ def _columns(undecided: PendingTable) -> Data:
         "text": f"{undecided.name} is a table. Choose its columns",
         "names": [*undecided.columns],
         "choices": choices,
-        "none": "none: all rows are one",
+        "none": "none: all rows are one conversation",
     }
 
 
@@ -126,7 +126,7 @@ def shelf_of(stage: AnyStage) -> Shelf[Any]:
 
 
 def choose(stage: AnyStage, name: str | None) -> Any:
-    """Show the start of an entry by name; None for typed sizes."""
+    """Show an entry from its start, by name; None shows typed sizes."""
     shelf_of(stage).undecided = None
     return stage.settings.showing(name)
 
@@ -164,7 +164,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
 
 
 def choose_conversation(stage: AnyStage, number: int) -> Any:
-    """Show the end of another conversation of the file, by position from 0."""
+    """Show the end of another conversation in the file, by position from 0."""
     if number == stage.settings.budget_settings.conversation:
         return stage.settings
     return stage.settings.showing_conversation(number)
@@ -177,7 +177,7 @@ SHARED: Mapping[str, Command] = {
     "file": take_file,
     "columns": choose_columns,
 }
-#: What explorers of conversations know beside it.
+#: Additional commands of explorers of conversations.
 OF_CONVERSATIONS: Mapping[str, Command] = {
     **SHARED,
     "trace": choose,

@@ -61,7 +61,7 @@ SELDOM = 0.2  # seconds between two looks at how far it is
 
 @dataclass(frozen=True)
 class Case:
-    """Inputs of a tuning run, which do not change with the explorer."""
+    """The inputs of a tuning run, which do not change with the explorer."""
 
     library: Library
     base: BudgetSettings
@@ -78,7 +78,7 @@ class Case:
 
     @property
     def deficit(self) -> str:
-        """Rule of the first budget for claims beyond the window."""
+        """The deficit rule of the initial budget."""
         return self.base.base(self.model).deficit
 
 
@@ -105,7 +105,7 @@ class StoppedError(RuntimeError):
 
 
 class DecideFold(Content):
-    """Panel for tuning: objective, risk, front, key lines and summary."""
+    """Panel for tuning, with objective, risk, front, key lines and summary."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         super().__init__(again)
@@ -196,8 +196,8 @@ class DecideFold(Content):
         demand = case_demand(case)
         largest = int(demand.sum(axis=1).max())
         sentence = (
-            f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
-            f"{case.budget.window:,} tokens. No setting loses less; tuning needs a window that is too small for some"
+            f"Nothing is cut from these {many:,} conversations: the largest request asks for {largest:,} of "
+            f"{case.budget.window:,} tokens. No setting can lose less; tuning needs a window that is too small for some"
         )
         parts = [text_part(f"{sentence}.")]
         # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
@@ -218,7 +218,7 @@ class DecideFold(Content):
 
         def tell(sentence: str, done: float) -> None:
             if run.stopped.is_set():
-                raise StoppedError("stopped by hand")
+                raise StoppedError("stopped by the user")
             run.said = sentence
             run.done = done
             if time.monotonic() - run.told > SELDOM:
@@ -245,8 +245,8 @@ class DecideFold(Content):
         figure = figure_part(
             "front",
             front.title,
-            f"Means of the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence is "
-            "about all of them. A click on a point sets all sliders.",
+            f"Means over the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence covers all of "
+            "them. Click a point to set all sliders.",
             front.draw(table),
             table_text(table.drop(columns=["front", "point"])),
             "point",
@@ -321,7 +321,7 @@ def decide(
 
 
 def case_of(stage: AnyStage) -> Case:
-    """Return an explorer's current state as a case to tune."""
+    """Return an explorer's current state as the inputs of a tuning run."""
     results = stage.results
     bare: BudgetResults = results.budget_results
     base = stage.settings.budget_settings
@@ -369,7 +369,7 @@ def cut_tokens(case: Case, budget: Budget) -> int:
 
 
 def with_setting(stage: AnyStage, setting: Raw) -> Any:
-    """Return the explorer's settings with all lines of a row of the table."""
+    """Return the explorer's settings with all lines from a row of the table."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)

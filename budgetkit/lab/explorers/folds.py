@@ -1,4 +1,4 @@
-"""Folds: an explorer's collapsible panels, each computed when it is opened.
+"""Folds: an explorer's collapsible panels, each computed when opened.
 
 The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When
 settings change, it is marked as outdated, and the page requests it again once the slider rests, so that slow work never
@@ -42,7 +42,7 @@ class Kpi:
     tip: str
     change: str = ""
     level: str = ""
-    #: The value where there is little room, and the colour of one that stands out.
+    #: The short value for narrow displays, and a highlight colour.
     short: str | None = None
     color: str | None = None
 
@@ -106,7 +106,7 @@ def refusal(problem: Exception) -> Data:
         place = extract_tb(problem.__traceback__)[-1]
         sentence = (
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place.filename).name}, line {place.lineno}: "
-            f"{brief(sentence)}. The settings are as before. Please report this sentence, and what you did."
+            f"{brief(sentence)}. The settings are as before. Please report this message, and what you did."
         )
     text = sentence or type(problem).__name__
     return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}
@@ -114,9 +114,9 @@ def refusal(problem: Exception) -> Data:
 
 @dataclass(frozen=True)
 class Fold:
-    """A panel's title and its home.
+    """The title of a panel, and the class that makes its content.
 
-    The home is a module and its class, which is imported when the panel opens.
+    The home names that class and its module, which is imported when the panel opens.
 
     Packages in layers above the explorers can add folds, too.
     """
@@ -138,7 +138,7 @@ class Content:
         self._again = again
 
     def parts(self, stage: Any) -> list[Data]:
-        """Return the parts that the open fold shows: sentences, tables, figures, buttons."""
+        """Return the parts of an open panel: sentences, tables, figures and buttons."""
         raise NotImplementedError
 
     def hear(self, stage: Any, event: Data) -> Any:
@@ -157,7 +157,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all folds, the open ones with their parts and whether these are outdated."""
+        """Return all panels; open ones have their parts, and a mark if these are outdated."""
         return [
             {
                 "name": name,
@@ -233,11 +233,11 @@ def figure_part(name: str, *parts: Any) -> Data:
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:
-    """Return a button; `more` may have a tip, and a bar to show on hover."""
+    """Return a button; `more` may contain a tip and a bar to show on hover."""
     return {"is": "button", "text": label, "tells": tells, **more}
 
 
 def set_line(line: str, size: int) -> Data:
-    """Return what a button tells to set the window, or a line of the budget."""
+    """Return the message of a button that sets a line or the window."""
     key = line if line == "window" else f"line_{line}"
     return {"kind": "set", "key": key, "value": f"{size:,}"}

@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a word on the screen; nothing for a plain one.
+    """Return the meaning of a word on the screen, or "" for a plain one.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def decimal(text: str) -> tuple[Decimal, bool]:
 
 
 def typed_number(text: str, whole: int | None = None) -> int:
-    """Return a typed number without a fraction; percent is of the whole, rounded down.
+    """Return a typed number or percentage as a whole number, rounded down.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def typed_number(text: str, whole: int | None = None) -> int:
 
 @dataclass(frozen=True)
 class Number:
-    """A typed number; invalid input causes an error and keeps the current number.
+    """A box for a number; invalid input raises an error and keeps the current number.
 
     Examples
     --------
@@ -112,13 +112,13 @@ class Number:
     present: float | None
     least: float = 0
     most: float = 100_000_000
-    #: The tokens that 100 % stands for; None where percent means nothing.
+    #: The tokens that 100 % stands for; None if percentages are not accepted.
     whole: int | None = None
     is_whole: bool = True
     may_be_empty: bool = False
-    #: Whether percent is returned as a share and not as tokens.
+    #: Whether a percentage is returned as a share instead of tokens.
     keeps_share: bool = False
-    #: What a typed number is divided by, as percent are by 100.
+    #: Divisor of a typed number, such as 100 for percentages.
     per: int = 1
 
     @property
@@ -190,7 +190,7 @@ class Panel:
     choices : dict of str to sequence
         The lists that controls choose from; a list offers values with labels, a text field offers texts.
     inputs : dict of str to Input
-        By the key of the control.
+        The inputs, by the key of their control.
 
     Notes
     -----
@@ -234,7 +234,7 @@ class Panel:
         }
 
     def group(self, heading: str, **drawn: Any) -> None:
-        """Start a group; `folds` collapses it, `under` puts it below the first figure."""
+        """Start a group; `folds` makes it collapsible, and `under` puts it below the first figure."""
         key = f"group {len(self._groups)}"
         self._groups.append({"key": key, "heading": heading, **drawn, "controls": []})
 
@@ -254,7 +254,7 @@ class Panel:
     def text(
         self, key: str, label: str, value: str, sends: Input | None = None, **drawn: Any
     ) -> None:
-        """Add a text box; `among` is the list for its completion."""
+        """Add a text box; `among` is the list of completions."""
         self.add(key, "text", label, sends, {"value": value, **drawn})
 
     def number(

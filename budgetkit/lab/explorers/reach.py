@@ -48,13 +48,13 @@ class Reach:
     True
     >>> Reach().file("may.jsonl")
     Traceback (most recent call last):
-    PermissionError: Cannot open may.jsonl: paths cannot be opened here. Send the file with the button.
+    PermissionError: Cannot open may.jsonl: paths cannot be opened here. Upload the file with the button.
     """
 
     root: Path | None = None
 
     def file(self, path: str) -> str:
-        """Return the resolved path of a file, if it may be opened.
+        """Resolve the path of a file, if it may be opened.
 
         Parameters
         ----------
@@ -74,10 +74,12 @@ class Reach:
         problem = f"Cannot open {one_line(path)}"
         if self.root is None:
             raise PermissionError(
-                f"{problem}: paths cannot be opened here. Send the file with the button."
+                f"{problem}: paths cannot be opened here. Upload the file with the button."
             )
         if "\0" in path:
-            raise PermissionError(f"{problem}: a path has no null character. Check the path.")
+            raise PermissionError(
+                f"{problem}: a path cannot contain a null character. Check the path."
+            )
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
@@ -90,13 +92,13 @@ class Reach:
         return str(place)
 
     def counter(self, name: str) -> str:
-        """Return the name of a counter; refuse one that names a tokenizer file."""
+        """Return the name of a counter, unless it names a tokenizer file."""
         # "models/tokenizer.json" and "gpt-5.4 (tokenizer models/tokenizer.model)"; "mistral:" and "litellm:" open
         # only files of these libraries
         if ".json" in name or "(tokenizer " in name:
             raise PermissionError(
-                f"Cannot open the counter {brief(name)}: tokenizer files cannot be opened by path here. "
-                "Choose a counter by its name."
+                f"Cannot open the counter {brief(name)}: tokenizer files cannot be opened by path here. Choose a "
+                "counter by name."
             )
         return name
 
@@ -121,7 +123,7 @@ def _counter(name: str, info: ValidationInfo) -> str:
     return info.context.counter(name) if info.context else name
 
 
-#: Arguments that can open a file: each is checked by the explorer's `Reach`.
+#: Arguments that can open a file, each checked by the explorer's `Reach`.
 FilePath = Annotated[str, AfterValidator(_path)]
 CounterName = Annotated[str, AfterValidator(_counter)]
 #: The parameter that the explorer fills in.

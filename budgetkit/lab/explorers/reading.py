@@ -23,7 +23,7 @@ MOST_BARS = 14  # of messages; the table has them all
 class BilledFold(Content):
     """Panel with the ledger of the shown request."""
 
-    stage = "all that this turn asks for, before the budget cuts any"
+    stage = "everything that this turn asks for, before any cuts"
 
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
@@ -67,10 +67,10 @@ PAGE = "docs/findings.md"
 
 
 class CheckFold(Content):
-    """Panel of findings on the budget itself, before anything is planned."""
+    """Panel of findings about the budget itself, before anything is planned."""
 
     def parts(self, stage: AnyStage) -> list[Data]:
-        """List the findings on the budget, or a sentence if there are none."""
+        """List the findings about the budget, or say that there are none."""
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
             return [text_part(f"No problem found by the {len(CODES):,} checks of {PAGE}.", "fits")]
@@ -122,7 +122,7 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as pieces for the reader, shortened if too long."""
+    """Return a text as pieces for the reader, shortened if it is too long."""
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
@@ -157,7 +157,7 @@ def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
 
 
 def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> Iterator[Data]:
-    """Return the ends of a part next to a cut, and the omitted length."""
+    """Yield the ends of a part next to a cut, and the omitted length."""
     if not text:
         return
     more = {"struck": True} if struck else {}

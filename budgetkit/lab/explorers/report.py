@@ -31,7 +31,7 @@ SETTLED = 0.7  # seconds without a change until the picture is published again
 _NAMED = 0.08  # of the bar
 _LEFT = "text-align:left"
 _SMALL = "font-size:12px;color:#767676"
-#: Under the picture nothing stands but the explorer: without a kernel JupyterLab says there "model not found".
+#: Nothing but the explorer is shown under the picture; without a kernel, JupyterLab would show "model not found" there.
 _ALONE = (
     ".jp-OutputArea-child:has(.bk-still)+.jp-OutputArea-child:not(:has(.bk-explorer)){display:none}"
 )
@@ -74,7 +74,7 @@ class Still:
 
 
 def saved_settings() -> str:
-    """Return the running cell's settings from the saved notebook, once per kernel; "" without any."""
+    """Return the running cell's settings from the saved notebook, once per kernel."""
     from IPython import get_ipython
 
     parent: Data = getattr(get_ipython(), "get_parent", dict)()
@@ -92,7 +92,7 @@ def saved_settings() -> str:
 
 
 def report_html(state: Data, title: str, kept: str | None = None) -> str:
-    """Return a view as static HTML; `kept` are the settings to resume.
+    """Return a view as static HTML; `kept` holds the settings to resume.
 
     Examples
     --------
@@ -168,11 +168,11 @@ def strip_table(strip: Data | None) -> Markup:
 
 _FOLDER = Path(__file__).parent / "view"
 LARGEST = 1_900_000  # bytes of a page
-#: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
+#: Maximum rows of a table and characters of a message; if a page is too large, the next pair is tried.
 _LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
 _WITHOUT = "Without JavaScript, figures are static and tables stay closed."
-_FOOT = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
+_FOOT = "Made by budgetkit. This file is self-contained and makes no network requests."
 _HERE = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
 
 
@@ -214,7 +214,7 @@ def page(
 
 
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
-    """Return a receipt's HTML page, with stored answers to choose among.
+    """Return a receipt's HTML page, with stored answers to choose from.
 
     It contains messages only if they are passed.
     """
@@ -358,7 +358,7 @@ def _figure(name: str, chart: Data) -> Markup:
 
 
 def replay_requests(outcome: Replay, request: int) -> Data:
-    """Return the requests of a replay, and when each message enters and leaves them."""
+    """Return the requests of a replay, and when each message is added and removed."""
     placed = outcome.placed
     return {
         "by": "turn" if len(placed.requests) == len(outcome.trace.turns) else "request",

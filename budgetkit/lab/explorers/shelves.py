@@ -36,7 +36,7 @@ from budgetkit.trace.tables import UnknownColumnsError
 
 
 def short_name(counter: Counter) -> str:
-    """Return a counter's short name, without its basis.
+    """Return a counter's short name without its basis.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def vocabulary_name(counter: Counter) -> str:
 
 
 def advice(counter: Counter) -> str:
-    """Return advice on a more accurate count; empty if there is none.
+    """Return advice on a more accurate count, or "" if there is none.
 
     It starts with a blank.
 
@@ -77,7 +77,7 @@ def advice(counter: Counter) -> str:
 
 
 def basis(best: Counter, model: Model) -> str:
-    """Describe the reference of a cheap count, and its certainty.
+    """Describe the reference for a cheap count, and how certain it is.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def basis(best: Counter, model: Model) -> str:
     return f"{vocabulary_name(best)}, used in place of the tokenizer of {model.name}{interval}"
 
 
-#: Says what takes long, and how far it is, from 0 to 1.
+#: Function that reports a slow task and its progress, from 0 to 1.
 Report = Callable[[str, float], None]
 Entry = TypeVar("Entry")
 LARGE = 2_000_000  # bytes of a file whose reading is reported
@@ -114,12 +114,12 @@ class PendingTable:
 class Shelf(ABC, Generic[Entry]):
     """Entries of one kind by name; call it with a name to get an entry."""
 
-    #: What one thing is called where a name is not known.
+    #: The noun for an entry, for errors about unknown names.
     noun: ClassVar[str]
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        #: The table that waits until somebody says which column is which.
+        #: The table whose columns have not been chosen yet.
         self.undecided: PendingTable | None = None
         self._entries: dict[str, Entry] = {}
 
@@ -198,7 +198,7 @@ class Conversations(Shelf[list[Trace]]):
     """The conversations of each file."""
 
     noun = "trace"
-    #: Whether a path stands for its file alone, without the files of sub-agents beside it.
+    #: Whether a path means its file alone, without the files of its sub-agents.
     reads_alone = False
 
     @property
@@ -257,7 +257,7 @@ class Texts(Shelf[Corpus]):
         return tuple(KNOWN)
 
     def add(self, name: str, entry: Corpus) -> str:
-        """Add texts without the empty documents, and return their name."""
+        """Add texts, except empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
             raise ValueError(f"No text in {one_line(name)}. Pass at least one document.")
@@ -304,9 +304,9 @@ class Library:
         self.conversations = Conversations(report)
         self.texts = Texts(report)
         self._counters: dict[Hashable, Counter] = {}
-        #: Return the value made for a key, or make it: columns of numbers; many are kept.
+        #: Return the cached value for a key, or make it. For columns of numbers, of which many are kept.
         self.once = Memo(MOST).once
-        #: The same for large values; few are kept.
+        #: The same for large values, of which few are kept.
         self.once_large = Memo(MOST_LARGE).once
 
     def join(self, other: Library) -> None:
@@ -322,7 +322,7 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Add a counter and return its name; a name or None is returned unchanged.
+        """Add a counter and return its name; return a name or None unchanged.
 
         Different counters must have different names.
         """
@@ -336,7 +336,7 @@ class Library:
         return new.name
 
     def counter(self, wanted: str | Model) -> Counter:
-        """Return the counter of a name, or a model's best known counter."""
+        """Return a counter by name, or a model's best known counter."""
         key = wanted if isinstance(wanted, str) else (wanted.name, wanted.encoding)
         if key not in self._counters:
             self._counters[key] = counter(wanted)

@@ -1,4 +1,4 @@
-"""Stage: settings, results and library, and the table of an explorer.
+"""Stage: an explorer's settings, results and library, and its table of functions.
 
 Everything in an explorer is a function of its stage: commands return the next settings, and the entries of `Kind`
 return the content of the page.
@@ -22,18 +22,18 @@ Command = Callable[..., Any]
 class ExplorerSettings(Protocol):
     """The settings of one kind of explorer."""
 
-    #: The shelf of the library that holds what is shown.
+    #: The shelf of the library with the shown contents.
     shelf: ClassVar[str]
 
     @property
     def budget_settings(self) -> Any:
-        """The part of the settings that is about a budget."""
+        """The settings of the budget."""
 
     def with_budget(self, budget_settings: Any) -> Any:
-        """Return the settings with another part about the budget."""
+        """Return the settings with other budget settings."""
 
     def showing(self, name: str | None, path: str = "") -> Any:
-        """Return the settings that show another entry of the shelf, from its start."""
+        """Return the settings that show another entry of the shelf from its start."""
 
     def as_at(self, start: Any) -> Any:
         """Return the settings after a reset."""
@@ -53,7 +53,7 @@ class Stage(Generic[S, F]):
 
     @property
     def budget(self) -> Stage[Any, Any]:
-        """The part of the stage that is about a budget."""
+        """The stage of the budget."""
         results: Any = self.results
         return Stage(self.settings.budget_settings, results.budget_results, self.library)
 
@@ -68,16 +68,16 @@ def nothing(stage: AnyStage) -> Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of explorer: its commands, panels, results and page."""
+    """A kind of explorer: its commands, panels, results and page."""
 
-    #: Functions of a stage and named values that return the next settings.
+    #: Functions that take a stage and named values, and return the next settings.
     commands: Mapping[str, Command]
-    #: Return what follows from settings and library, or raise where they contradict each other.
+    #: Return the results of the settings, or raise an error if they contradict the library.
     results: Callable[[Any, Library], Any]
     view: type[View]
     #: Return key figures, bar, source, and the names of the figures.
     scene: Callable[[Any], Data]
-    #: Return the controls beside them.
+    #: Return the controls.
     controls: Callable[[Any], Panel]
     #: Return the sentences under the key figures.
     status: Callable[[Any], Data]
@@ -89,8 +89,8 @@ class Kind:
     door: Callable[[Any], Data] = nothing
     #: Return the set-up as text to copy, by format.
     texts: Callable[[Any], dict[str, str]] = nothing
-    #: Return a text to read beside the figures, in blocks.
+    #: Return the text to read next to the figures, in blocks.
     reader: Callable[[Any], Data] = nothing
-    #: Return the requests that a report's slider goes through.
+    #: Return the requests for a report's slider.
     requests: Callable[[Any], Data] = nothing
     folds: Mapping[str, Fold] = field(default_factory=dict)

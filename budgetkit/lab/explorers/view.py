@@ -1,4 +1,4 @@
-"""The anywidget view: the kernel's state, drawn in the page.
+"""The anywidget view, which draws the kernel's state in the page.
 
 The page's code is the concatenated modules in ``view/``; nothing is built or fetched. A page requests plotly's
 JavaScript separately and once, for any number of explorers.
@@ -55,20 +55,20 @@ class UndoStack(Generic[S]):
         return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
     def undo(self) -> UndoStack[S]:
-        """Return the history one step back, or the same at its beginning."""
+        """Return the history one step earlier, or unchanged at its beginning."""
         if not self.past:
             return self
         return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
 
     def redo(self) -> UndoStack[S]:
-        """Return the history one step forward, or the same at its end."""
+        """Return the history one step later, or unchanged at its end."""
         if not self.future:
             return self
         return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])
 
 
 class Gesture:
-    """A grouping of moves into undo steps: quick moves of one control, or a drag."""
+    """A grouping of moves into undo steps, such as the moves of one drag."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -76,7 +76,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the undo step of a move. Empty if it is not grouped."""
+        """Return the undo step of a move, or "" if it is not grouped."""
         if not name:
             return ""
         now = time.monotonic()
@@ -88,7 +88,7 @@ class Gesture:
 
 
 _FOLDER = Path(__file__).parent / "view"
-#: What the page's console and stacks call the view's script, which has no address of its own.
+#: The name of the view's script in the page's console and stack traces; it has no address of its own.
 SCRIPT = "budgetkit/view.js"
 
 
@@ -153,20 +153,20 @@ class View(anywidget.AnyWidget):
     _esm += f"\n//# sourceURL={SCRIPT}\n"
     _css = _joined("view.css", "controls.css")
     state = t.Dict().tag(sync=True)
-    #: The lists that controls choose from; apart from the state, since few moves change them.
+    #: The lists for controls, separate from the state because they rarely change.
     choices = t.Dict().tag(sync=True)
-    #: The serial of the state when a move ended: in marimo, dependent cells run again when it changes.
+    #: The serial number of the state after a move; when it changes in marimo, dependent cells run again.
     rested = t.Int().tag(sync=True)
-    #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
+    #: The form for opening a file, and facts about the shown one, separate from the state because no move changes them.
     door = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
-    #: The tables and folds that are open.
+    #: The open tables and panels.
     opened = t.List(t.Unicode()).tag(sync=True)
     folds: Any = t.List().tag(sync=True)
-    #: What may be drawn, in order.
+    #: The figures that can be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
-    #: The files that may be opened: purpose (the command that takes them), label and accept.
+    #: The files that can be opened: purpose (the command for them), label and accepted types.
     opens: Any = t.List().tag(sync=True)
 
     @staticmethod
@@ -179,7 +179,7 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Send the progress of a long task: a sentence, and a share from 0 to 1."""
+        """Send the progress of a long task, as a sentence and a share."""
         self.send(
             {
                 "kind": "status",
@@ -232,9 +232,9 @@ class Tabs(anywidget.AnyWidget):
     _esm = _joined("dom.js", "page.js", "tabs.js")
     _css = View._css
     titles = t.List(t.Unicode()).tag(sync=True)
-    #: The place of the open one.
+    #: The position of the open tab.
     shown = t.Int().tag(sync=True)
-    #: The references of the views; empty for those that were not opened yet.
+    #: The references to the views; empty for unopened tabs.
     views = t.List(t.Unicode()).tag(sync=True)
 
     def hold(self, place: int, view: View) -> None:
@@ -256,13 +256,14 @@ class Uploads:
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: Data, data: bytes) -> None:
-        """Store a piece of an uploaded file; read the file after its last piece."""
+        """Store a piece of an uploaded file, and read the file after its last piece."""
         try:
             serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
             size, offset = (int(content[field]) for field in ("size", "offset"))
         except (LookupError, TypeError, ValueError):
             raise ValueError(
-                "A piece of the file arrived without its serial, name, purpose, size or offset. Open the file again."
+                "A part of the uploaded file lacks its serial number, name, purpose, size or offset. Open the file "
+                "again."
             ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:

@@ -1,4 +1,4 @@
-"""Figures: each answers one question and is drawn from one table.
+"""Figures, each of which answers one question and is drawn from one table.
 
 Call a figure to get a plotly figure; its ``spec`` is the same as plain data, and its ``table`` has the numbers::
 
@@ -17,7 +17,7 @@ from budgetkit.lab.figures.question import Question
 from budgetkit.lab.figures.turns import conversations, counter_error, ledger, turns
 from budgetkit.lab.figures.window import sections, waterfall, window
 
-#: The figures that live beside their tables, by module; the stub beside this file says the same to a type checker.
+#: The figures of other packages, by module; the stub next to this file lists them for type checkers.
 _ELSEWHERE = {
     "budgetkit.lab.accuracy.figures": (
         "buffers",

@@ -1,4 +1,4 @@
-"""Drawing: a figure's specification as SVG, with axes, data, notes, lines and legend.
+"""Drawing of a figure's specification as SVG, with axes, data, notes, lines and legend.
 
 It is the same specification that plotly draws in a notebook (see ADR 0006). Equal specifications give the same bytes. A
 page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's ink.
@@ -128,7 +128,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
-    """Return the plot area, with margins for the numbers at the axes."""
+    """Return the plot area, with margins for the axis labels."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]
@@ -167,7 +167,7 @@ def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
-    """List the values along one axis: data, lines and notes."""
+    """List the values along one axis, from data, lines and notes."""
     found: list[Any] = []
     sums: dict[Any, float] = {}
     for trace in spec["data"]:
@@ -227,7 +227,7 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return a mark's position, on an axis or as a share of the picture."""
+    """Return a mark's position on an axis, or as a share of the picture."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
@@ -297,7 +297,7 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
-    """Remove non-finite values from a figure; return their number, too.
+    """Remove non-finite values from a figure, and also return their number.
 
     >>> axes = {"xaxis": {}, "yaxis": {}}
     >>> known({"data": [{"type": "bar", "x": [1.5, float("nan")], "y": [0, 1]}], "layout": axes})[1]

@@ -39,7 +39,7 @@ class Plot:
 
 
 def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw horizontal bars with their texts inside or next to them."""
+    """Draw horizontal bars, with texts inside or next to them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
@@ -116,7 +116,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
-    """Return a line's points, split at missing values and stacked.
+    """Return the points of a line, split at missing values and stacked.
 
     Only data of a stack group is stacked.
     """
@@ -140,7 +140,7 @@ def _stepped(run: list[Point], line: Spec) -> list[Point]:
 
 
 def thinned(run: list[Point]) -> list[Point]:
-    """Return a line without points that are too close to be seen.
+    """Return a line without points that are too close together to be seen.
 
     >>> thinned([(x / 1000, x % 7) for x in range(3_000)])[:4]
     [(0.0, 0), (0.496, 6), (0.5, 3), (0.501, 4)]
@@ -158,7 +158,7 @@ def thinned(run: list[Point]) -> list[Point]:
 
 
 def way(run: Sequence[Point], closed: bool = False) -> str:
-    """Write a path in tenths of a pixel, without collinear points.
+    """Write a path in tenths of a pixel, omitting collinear points.
 
     >>> way([(0, 9), (1, 9), (2.5, 9), (2.5, 7), (3, 6)], closed=True)
     'M0 9h2.5v-2l0.5-1z'
@@ -236,14 +236,14 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 
 def _each(value: Any, i: int) -> Any:
-    """Return the value for one mark, from a list or a shared value."""
+    """Return the value for one mark, from a list or from a shared value."""
     if isinstance(value, list | tuple):
         return value[i]
     return value
 
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each number, with one path per colour."""
+    """Draw a cell for each number, using one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))

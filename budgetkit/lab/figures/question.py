@@ -42,7 +42,7 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
 def named_line(
     x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
 ) -> Spec:
-    """Return a line with a tooltip of its number and name."""
+    """Return a line whose tooltip shows its number and name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
@@ -99,7 +99,7 @@ class Question(Generic[P]):
     answer : callable
         Function that returns the answer: a tidy frame, or its columns as plain lists.
     draw : callable
-        Function from that answer to ``{"data": [...], "layout": {...}}``.
+        Function that turns that answer into ``{"data": [...], "layout": {...}}``.
     say : callable, optional
         Function that returns the subtitle: the answer in one sentence, with its number.
 
@@ -206,7 +206,7 @@ class Question(Generic[P]):
         return stored.StoredFigure(data=spec["data"], layout={**drawn, "title": title})
 
     def _asked(self, spec: Spec) -> str:
-        """Return the question; for a general figure, that of the caller."""
+        """Return the question, or the caller's question for a general figure."""
         return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 

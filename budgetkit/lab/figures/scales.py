@@ -94,7 +94,7 @@ def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attri
 
 
 def plain_text(words: str) -> str:
-    """Return a text without markup, on one line.
+    """Return a text on one line, without markup.
 
     >>> plain_text("<b>a &lt; b</b><br>3")
     'a < b 3'
@@ -138,7 +138,7 @@ def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
 
 
 def chromium() -> str:
-    """Return the path of Chromium: BUDGETKIT_CHROMIUM, or one on the path."""
+    """Return the path of Chromium, from BUDGETKIT_CHROMIUM or the search path."""
     named = os.environ.get("BUDGETKIT_CHROMIUM")
     program = named or next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
@@ -169,7 +169,7 @@ def png(drawn: str) -> bytes:
         if not picture.exists():
             last_line = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             raise OSError(
-                f"{one_line(program)} made no picture ({one_line(' '.join(last_line))}). Save the figure as .svg."
+                f"{one_line(program)} could not draw the picture ({one_line(' '.join(last_line))}). Save it as .svg."
             )
         return picture.read_bytes()
 
@@ -217,7 +217,7 @@ def scale_of(
     from_zero: bool = False,
     room: float = ROOM,
 ) -> Scale:
-    """Return an axis with its own range, or one that covers all values."""
+    """Return an axis with its own range, or with one that covers all values."""
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"

@@ -92,7 +92,7 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return settings with two measures to minimise, and flag the beaten ones."""
+    """Return settings with two measures to minimise, flagging the beaten ones."""
     measures = table[[across, up]].astype(float)
     is_best = [
         not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
@@ -153,7 +153,7 @@ def _say_frontier(table: pd.DataFrame) -> str:
     return f"{len(best)} of {len(table)}, those on the line; {best[0]} has the lowest {table.columns[0]}"
 
 
-#: Draw settings by two measures, where lower is better, and name those that no other beats in both.
+#: Draw settings by two measures to minimise, and name those that no other setting beats in both.
 frontier = Question("Which settings are worth a choice?", _frontier, _draw_frontier, _say_frontier)
 
 
@@ -178,7 +178,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the mean over the demands, and their number."""
+    """Return the mean over the demands, and the number of demands."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
     means = by_key.mean() if (demands > 1).any() else by_key.sum()
@@ -285,8 +285,8 @@ def _say_map(table: pd.DataFrame) -> str:
     return f"In the green area; its smallest {across} is {row[across]:,}, at {up} {row[up]:,}"
 
 
-#: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
+#: Draw the grant of each section, and the total cut, over the values of one varied line.
 sweep_line = Question("Which sections gain or lose tokens?", _line_table, _draw_line, _say_line)
 
-#: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
+#: Draw the total cut over the values of two varied lines, with the border of the area without cuts.
 sweep_map = Question("Where is nothing cut?", _map_table, _draw_map, _say_map)

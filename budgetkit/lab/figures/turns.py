@@ -64,7 +64,7 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Sum the ledger by message, or by part without a message."""
+    """Add up the ledger by message, or by part if there is no message."""
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
@@ -106,7 +106,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
 
 
-#: Draw the ledger of a counted request, a bar for every message, tool, schema, image and hidden prompt.
+#: Draw the ledger of a counted request, with a bar for each message, tool, schema, image and hidden prompt.
 ledger = Question("What is this request billed for?", _table, _draw)
 
 
@@ -115,7 +115,7 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit
 
 
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
-    """Return the demand, limit and grant of the remainder for each row."""
+    """Return the remainder's demand, limit and grant in each row."""
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
         return columns[budget.remainder] | {"limit": left}
@@ -127,7 +127,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section most cut."""
+    """Return the first row with a cut, and the section with the largest cut."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:
@@ -222,7 +222,7 @@ def _say(table: Columns) -> str:
     return f"Nothing is cut in {len(table['turn']):,} turns"
 
 
-#: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
+#: Draw the history budget and the demand for it, turn by turn, with the first turn that loses something.
 turns = Question("How many turns does it last?", _answer, _draw_turns, _say)
 
 
@@ -270,7 +270,7 @@ def _draw_conversations(table: Columns) -> Spec:
     }
 
 
-#: Draw in how many conversations something is cut, for a frame of demands by conversation and turn.
+#: Draw the number of conversations with cuts, for a frame of demands by conversation and turn.
 conversations = Question(
     "How many conversations lose something?", _answer_conversations, _draw_conversations
 )
@@ -339,5 +339,5 @@ def _say_counts(table: Columns) -> str:
     return f"At turn {table['turn'][-1]:,} the count is {abs(error):,} tokens {way}"
 
 
-#: Draw a rough counter's error on a conversation, and how far it moves the history budget.
+#: Draw a cheap counter's error in a conversation, and its effect on the history budget.
 counter_error = Question("What does a rough count cost?", _answer_counts, _draw_counts, _say_counts)

@@ -99,7 +99,7 @@ def _say(table: Columns) -> str:
     return f"{sum(cut):,} tokens are cut, in {len(cut)} of {len(table['cut'])} sections"
 
 
-#: Draw what each section asked for and was granted, with the items that were cut.
+#: Draw each section's demand and grant, with the number of items that were cut.
 sections = Question("How much does each section ask for, and get?", _answer, _draw, _say)
 
 
@@ -122,7 +122,7 @@ def takes_the_rest(budget: Budget) -> bool:
 
 
 def window_claims(plan: Plan) -> tuple[Claim, ...]:
-    """Return all claims on the window, which sum to it exactly.
+    """Return all claims on the window, which add up to it exactly.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return the tokens missing in a window, or 0.
+    """Return the number of tokens by which a window is too small, or 0.
 
     This is the overflow of the plan, if any; otherwise the tokens by which caps and reserves exceed the window;
     otherwise those by which claims do: a required section above its cap uses tokens of the other caps, without an
@@ -303,10 +303,10 @@ def _say_waterfall(table: Columns) -> str:
     return f"{signed(table['tokens'][-1])} tokens: the {table['line'][-1]}"
 
 
-#: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
+#: Draw a plan's window as one bar of sections, shared pool and reserves, which add up to the window.
 window = Question("What fills the window?", _window_answer, _draw_window, _say_window)
 
-#: Draw the one subtraction: from the window, over the reserves and what the others claim, to what remains.
+#: Draw the subtraction from the window, through the reserves and the other claims, to the remainder.
 waterfall = Question(
     "What is left of the window?", _waterfall_answer, _draw_waterfall, _say_waterfall
 )

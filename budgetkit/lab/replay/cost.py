@@ -99,11 +99,12 @@ class PromptCache:
             check_choice("breakpoint", mark, get_args(Breakpoint))
         if self.minimum < 0 or self.increment < 1:
             raise ValueError(
-                f"Invalid minimum {self.minimum} or increment {self.increment}. Use at least 0 and 1 tokens."
+                f"Invalid minimum {self.minimum} or increment {self.increment}. Use a minimum of at least 0 and an "
+                "increment of at least 1 token."
             )
 
     def relative_cost(self, cached: int, written: int, fresh: int) -> float:
-        """Return the cost of input, relative to its cost without a cache.
+        """Return the cost of input relative to its cost without a cache.
 
         Parameters
         ----------
@@ -216,7 +217,7 @@ def _from_row(row: dict[str, Any]) -> PromptCache:
     return PromptCache(**fields | {"breakpoints": None if marks is None else tuple(marks)})
 
 
-#: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
+#: Prompt caches of providers; a replay uses the model's own price for cached tokens, if it is known.
 CACHES: Mapping[str, PromptCache] = Table(
     lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
@@ -250,7 +251,7 @@ def provider_rules(model: str | Model) -> str:
 
 MILLION = 1_000_000
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
-#: What has a price of its own: fields of :class:`Prices`.
+#: Kinds of tokens with separate prices, as fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
 
 
@@ -268,7 +269,7 @@ class Price:
     Raises
     ------
     ValueError
-        If a price is not a number from 0 on.
+        If a price is not a number of at least 0.
 
     Examples
     --------
@@ -283,7 +284,7 @@ class Price:
         for price in (self.base, *(price for _, price in self.tiers)):
             is_number = isinstance(price, int | float) and not isinstance(price, bool)
             if not is_number or not 0 <= price <= sys.float_info.max:
-                limits = "dollars for a million tokens, from 0 on"
+                limits = "dollars per million tokens, 0 or more"
                 raise ValueError(out_of_range("price", price, limits))
 
     def times(self, factor: float) -> Price:
@@ -466,7 +467,7 @@ def prices(
     TypeError
         If an override has an unknown name.
     ValueError
-        If a price is not a number from 0 on.
+        If a price is not a number of at least 0.
 
     Examples
     --------
@@ -499,7 +500,7 @@ def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
 def compaction_turns(
     before: int, after: int, summary_input: int, summary_output: int, prices: Prices
 ) -> float | None:
-    """Return the number of turns after which a compaction has paid off.
+    """Return the number of turns after which a compaction pays off.
 
     k* = once / saved;  once = summary_output * output + after * (write - read);  saved = (before - after) * read
 
@@ -543,7 +544,7 @@ def compaction_turns(
 def _list_prices(
     model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
 ) -> Prices:
-    """Return the prices that genai-prices lists; unknown ones are missing."""
+    """Return the prices that genai-prices lists, without unknown ones."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
@@ -557,14 +558,14 @@ def _list_prices(
     source = f"genai-prices {_version('genai-prices')}"
     known = _entry(get_snapshot, id(get_snapshot()), model, provider)
     if known is None:
-        return Prices(model, source=f"{source} knows no {brief(model)}", date=day)
+        return Prices(model, source=f"{source} does not list {brief(model)}", date=day)
     seller, entry, spelling = known
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
     lacking = []
     if not _is_listed(entry, spelling):  # one whose name begins alike
         source += f"; {brief(model)} has no price of its own"
-        lacking.append(f"the own price of {brief(model)}")
+        lacking.append(f"the price of {brief(model)} itself")
     elif spelling != name:
         source += f", of which {brief(model)} is a spelling"
 
@@ -636,7 +637,7 @@ def _is_listed(entry: Any, name: str) -> bool:
 
 
 def _price(value: Any) -> Price | None:
-    """Read a price, plain or in tiers."""
+    """Read a price, which may have tiers."""
     if value is None:
         return None
     if hasattr(value, "tiers"):

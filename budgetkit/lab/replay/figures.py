@@ -48,7 +48,8 @@ from budgetkit.plan import Ints
 _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
 
 
-#: What the middle is worth, alone and beside others, measured by ``python -m benchmarks.promised`` on 2026-11-22.
+#: The quality of the median, without and with other conversations, measured by ``python -m benchmarks.promised`` on
+#: 2026-11-22.
 LINE_NOTES = (
     "Dotted: a straight line at the mean so far. The middle of the fan has hardly smaller errors than this line.",
     "Dotted: a straight line at the mean so far. The middle of the fan has errors about a third smaller.",
@@ -109,8 +110,8 @@ def _draw(table: pd.DataFrame) -> Spec:
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
 
 
-#: Draw the middle half and the middle 90 % of drawn conversations, with the limits they run into.
-fan = Question("When is the window full, if it goes on like this?", _table, _draw)
+#: Draw the middle half and the middle 90 % of simulated conversations, with the limits that they reach.
+fan = Question("When will the window be full if this continues?", _table, _draw)
 
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
@@ -198,7 +199,7 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    """Sum the cost, or the weighted input if prices are unknown.
+    """Add up the cost, or the weighted input if prices are unknown.
 
     The unit of the weighted input is an uncached token.
     """
@@ -319,15 +320,15 @@ def _say_caching(table: pd.DataFrame) -> str:
     )
 
 
-#: Draw each request by section, with the usable window and the requests where something left the history.
+#: Draw each request by section, with the usable window and the requests that drop messages.
 timeline = Question(
     "What fills the window, request by request?", _timeline_table, _draw_timeline, _say_timeline
 )
-#: Draw what of each request is read from the prompt cache, written to it, or neither.
+#: Draw the tokens of each request that are read from the prompt cache, written to it, or neither.
 caching = Question(
     "How much is read again from the cache?", _caching_table, _draw_caching, _say_caching
 )
-#: Draw what has been spent up to each request, policy by policy.
+#: Draw the spending up to each request, for each policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
-#: Draw for each message its first and last request in the window.
+#: Draw each message from its first request to its last.
 dropping = Question("Which messages are kept, and until when?", _dropping_table, _draw_dropping)

@@ -85,13 +85,13 @@ class Replay:
 
     @property
     def acts(self) -> Flags:
-        """True for each request at which the policy summarised, shrank or dropped anything."""
+        """True for each request in which the policy summarised, shrank or dropped anything."""
         kept = self.kept
         return np.array(kept.summaries) + kept.shrunk_messages + kept.dropped_messages > 0
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request in dollars; NaN for an unknown price."""
+        """Cost of each request in dollars, or NaN if a price is unknown."""
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -101,7 +101,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls; NaN if a price is unknown.
+        """Cost of each request's summary calls, or NaN if a price is unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a
         separate prompt pays for it in full, or writes it to the cache if the system does so.
@@ -125,7 +125,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls; 0 without any."""
+        """Input tokens of each request's summary calls, or 0 if there are none."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)
@@ -357,7 +357,9 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
         named = [(repr(getattr(entry, "policy", None)), entry) for entry in entries]
     strange = [entry for _, entry in named if not isinstance(entry, Replay)]
     if strange:
-        raise TypeError(wrong_type("replay", strange[0], "results of bk.replay, by name or listed"))
+        raise TypeError(
+            wrong_type("replay", strange[0], "results of bk.replay, in a list or a mapping")
+        )
     if not named:
         raise ValueError("No replays to rank. Pass at least one.")
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
@@ -366,12 +368,12 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers from 1; missing for never."""
+    """Return request numbers from 1, missing if it never happens."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))
 
 
-#: What the frame calls evidence that nobody marked.
+#: Name of unmarked evidence in the frame.
 PROXY = "proxy: rare word again"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
@@ -528,7 +530,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return the request, the needed message and its presence for each pair."""
+    """Return, for each pair, the request, the needed message and its presence."""
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))

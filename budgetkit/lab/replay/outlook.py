@@ -85,7 +85,7 @@ _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """The growth of turns: its median, and the standard deviation of its logarithm.
+    """The growth of turns, as its median and the standard deviation of its logarithm.
 
     If `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
     """
@@ -122,7 +122,7 @@ def draws(
     seed: int,
     pace: Pace,
 ) -> tuple[Ints, Floats]:
-    """Draw the next turns and the pace of each path.
+    """Draw the next turns, and a pace for each path.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, or None for too few."""
+    """Return the coefficient of variation of turns, or None if there are too few."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
@@ -238,7 +238,7 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 
 
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Return the pace of a conversation, estimated with others of its kind.
+    """Return the pace of a conversation, estimated from it and others of its kind.
 
     None with fewer than five others, or if they do not resemble the turns seen.
 
@@ -301,7 +301,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
 
 
 def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
-    """Return a conversation's contexts if each turn has the mean size.
+    """Return a conversation's context sizes if each turn has the mean size.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     trace : Trace
         The conversation.
     counter : callable
-        Function from text to tokens.
+        Function that counts the tokens in a text.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: OpenAI's.
 
@@ -387,7 +387,7 @@ def outlook(
     seed: int = 0,
     others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
-    """Forecast the first cut, the full window and the end of the money.
+    """Forecast the first cut, the full window and the spending limit.
 
     For an event that has already happened, all three turns are the actual one.
 
@@ -399,9 +399,9 @@ def outlook(
     models : iterable of str or Model
         The models or their names.
     preset : str or callable
-        A preset's name, or a function from a model to its budget, which determines the limit of the history.
+        A preset's name, or a function that returns the budget for a model, which determines the limit of the history.
     prices : callable, optional
-        Function from a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
+        Function that returns the prices for a model's name, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
         Maximum spending, in US dollars; each request reads the last one from the cache and writes new tokens.
     turns : int, default 1,000
@@ -458,7 +458,7 @@ def outlook(
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
-    """Return the pace of a conversation from others of its kind."""
+    """Estimate the pace of a conversation from others of its kind."""
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
 
@@ -472,7 +472,7 @@ def contexts(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> Ints:
-    """Return the context size after each turn, recorded and drawn."""
+    """Return the context size after each recorded and each drawn turn."""
     sizes = turn_sizes(trace, counter, framing)
     start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
     known = start + np.cumsum(sizes)

@@ -1,4 +1,4 @@
-"""The prefix that a request shares with the last one.
+"""The prefix that a request shares with the previous one.
 
 A request has this order: opening system messages, tool schemas, earlier turns, passages, this turn. So each request
 starts with the last one, up to the first change: a dropped message, a tool result that became a placeholder, a passage
@@ -83,7 +83,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request before each answer, and after unanswered turns."""
+    """Return one request before each answer, and one after each unanswered turn."""
     answers = [i for i in range(turn.start, turn.end) if messages[i].role == "assistant"]
     answered = [i for i in answers if i > turn.start] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -92,7 +92,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return each request's billed output from that of the messages."""
+    """Return the billed output of each request, from that of its messages."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
@@ -104,7 +104,7 @@ def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
-    """Return the lookback positions that each request adds to the last.
+    """Return the number of lookback positions that each request adds.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests; NaN if unknown.
+    """Return the seconds between requests, or NaN if unknown.
 
     0 if a clock was set back.
     """
@@ -156,7 +156,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """Sizes of a conversation's messages by position, for one pruned section.
+    """The sizes of a conversation's messages by position, for one pruned section.
 
     Derived values are computed once.
     """
@@ -177,7 +177,7 @@ class PrefixLayout:
 
     @cached_property
     def sents(self) -> Ints:
-        """The number of messages of the conversation up to each request."""
+        """The number of messages in the conversation up to each request."""
         return np.array([r.sent for r in self.requests], "int64")
 
     @cached_property
@@ -368,7 +368,7 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the first message of a section in each later request; -1 in the head."""
+    """Return the first message of a section in each later request, or -1 in the head."""
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:

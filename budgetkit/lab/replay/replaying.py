@@ -1,4 +1,4 @@
-"""replay(): a trace under a budget and a pruning policy, request by request.
+"""replay(): a trace replayed under a budget and a pruning policy, request by request.
 
 At each request the budget determines the limit of the history, the policy decides which messages to drop, and the
 unchanged part of the last request determines the tokens that the provider's prompt cache may hold. Texts are counted
@@ -100,13 +100,13 @@ def replay(
         The pruning policy, or its name in :data:`budgetkit.pruning.policies.NAMED`, such as "oldest first" or
         "octopus". Default: the policy of a configuration.
     counter : callable or str, optional
-        Function from text to tokens, or a counter's name; default: the counter of `model`, or o200k_base.
+        Function that counts the tokens in a text, or a counter's name; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers: its window for a preset, its counter and its framing.
+        The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the model's.
     roles : mapping or callable, optional
-        Section of each role, or a function from a message to its section; default: the budget's own table.
+        Section of each role, or a function that returns a message's section; default: the budget's own table.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     section : str, optional
@@ -295,7 +295,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """Minimum tokens sent by each section, whatever its grant."""
+        """The minimum tokens that each section sends, whatever its grant."""
         tally = self.placed.tally
         without = replace(
             tally,
@@ -315,7 +315,7 @@ class TraceDemand:
 
 
 def _as_small_as_can_be(item: Item) -> Item:
-    """Return a message shortened as far as possible."""
+    """Return a message that is shortened as far as possible."""
     least = least_tokens(item.payload, item.tokens)
     if least == item.tokens:
         return item
@@ -334,7 +334,7 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
 def demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> TraceDemand:
-    """Return the demand of each request, cached by conversation."""
+    """Return the demand of each request, cached for each conversation."""
 
     def counted() -> TraceDemand:
         requests = requests_of(trace, by)
@@ -393,7 +393,7 @@ def limits_of(
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
-    """List the messages by the request that changes them."""
+    """Group the messages by the request that changes them."""
     slots: list[list[int]] = [[] for _ in requests]
     for slot, request in enumerate(places.tolist()):
         if request < len(slots):
@@ -402,7 +402,7 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
-    """Return the first message of each message's unit: a call with its results, or a turn."""
+    """Return the first message of the unit that each message belongs to."""
     # Messages that share a call or a turn are joined to groups, each led by its first message (union and find): of
     # four messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}

@@ -1,4 +1,4 @@
-"""Recorded agent sessions: contents, cost of misses, and other rules' and settings' cost.
+"""Recorded agent sessions: their contents, and the cost of misses, other rules and other settings.
 
 Nothing is imported here, so that sessions are listed quickly.
 """

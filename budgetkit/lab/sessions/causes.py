@@ -1,4 +1,4 @@
-"""Causes of cache misses: why a request read less than the previous one had cached.
+"""Causes of cache misses: why a request read less than was cached.
 
 The cause of a miss is the first that applies, or unknown. Causes follow from the recorded events and from the place
 where the read stopped: at the end of an earlier prompt, or after instructions and tools.
@@ -18,7 +18,7 @@ from budgetkit.lab.replay.prefix import block_positions
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.trace import Trace, Usage
 
-#: A smaller difference is not a miss, since the end of a prompt is often not cached at once.
+#: Minimum tokens of a miss, since the end of a prompt is often not cached at once.
 LEAST_MISS = 1_024
 #: Default cache lifetime of a provider, in seconds.
 UNTOLD_LIFE = 3_600.0
@@ -29,7 +29,7 @@ _LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks
 
 
 def events(trace: Trace, usage: Usage) -> Usage:
-    """List the events that can break each request's prefix.
+    """List the events that can break the prefix of each request.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def expected(usage: Usage) -> Ints:
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
-    """Return for each pair of places whether another place lies between."""
+    """Return, for each pair of places, whether another place lies between them."""
     ordered = np.array(sorted(places), "int64")
     return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
 
-#: The least number that may be an id; a term, too, has at least five characters.
+#: The smallest number that may be an id; a term also has at least five characters.
 _LEAST_ID = 10_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
 _TERM = re.compile(
@@ -237,19 +237,19 @@ HEAD = "head changed with a user's message"
 BELOW = "below the minimum"
 BLOCKS = "out of reach"
 UNEXPLAINED = "unexplained"
-#: What each cause means, in a sentence.
+#: The meaning of each cause, in a phrase.
 SENTENCES = {
     COMPACTION: "a summary replaced the beginning of the prompt",
     MODEL: "another model has a cache of its own",
-    LIFE: "the pause was longer than the life of the cache",
+    LIFE: "the pause was longer than the lifetime of the cache",
     BRANCH: "the session went on from an earlier message",
-    TURN: "at a user's message the thinking of the turn before is left out, and the prompt changes there",
-    EARLIER: "the read stops where an earlier prompt ended: newer blocks were not there yet, or not on that machine",
+    TURN: "at a user message, the thinking of the previous turn is left out, so the prompt changes there",
+    EARLIER: "the read stops where an earlier prompt ended: newer blocks were not cached yet, or not on that machine",
     SETTING: "the thinking settings changed, and with them the prompt before the messages",
-    HEAD: "only the head was read, at a user's message and with no long pause, as at others of this session",
-    BELOW: "the prompt was shorter than what the provider keeps",
-    BLOCKS: "more blocks were added than the cache looks back",
-    UNEXPLAINED: "nothing in the session says why",
+    HEAD: "only the head was read, at a user message without a long pause, as elsewhere in this session",
+    BELOW: "the prompt was shorter than the provider's minimum",
+    BLOCKS: "more blocks were added than the cache looks back over",
+    UNEXPLAINED: "nothing in the session explains it",
 }
 _MINIMUM = 1_024
 _LOOKBACK = 20
@@ -260,7 +260,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A row of :meth:`Session.misses`: a request that read less than was cached."""
+    """A request that read less than was cached, as a row of :meth:`Session.misses`."""
 
     request: int
     missed: int
@@ -322,7 +322,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
         cause = next((name for name, holds in causes.items() if holds), UNEXPLAINED)
         detail = SENTENCES[cause]
         if cause == LIFE:
-            detail = f"a pause of {_duration(pause)}, and a cache life of {_duration(life)}"
+            detail = f"a pause of {_duration(pause)}, and a cache lifetime of {_duration(life)}"
         elif cause == MODEL:
             detail = f"{models[now]} after {models[now - 1]}: {detail}"
         elif cause == EARLIER:
@@ -349,7 +349,7 @@ def _thought(trace: Trace, usage: Usage, now: int) -> bool:
 
 
 def _duration(seconds: float) -> str:
-    """Format a duration in words.
+    """Describe a duration in words.
 
     >>> _duration(300), _duration(7_500), _duration(42)
     ('5 minutes', '2.1 hours', '42 seconds')

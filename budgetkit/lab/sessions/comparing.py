@@ -1,4 +1,4 @@
-"""Costs of the same messages under other systems' rules, and their ranking.
+"""Costs of the same messages under other systems' rules, and a ranking.
 
 This is not a forecast, since under another rule the agent would have seen less and acted differently. It is the cost of
 the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and whether dropped
@@ -39,7 +39,7 @@ from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.trace import Trace
 
 Systems = Iterable[str | Policy] | Mapping[str, str | Policy]
-#: The eight systems that are compared when none is named.
+#: The eight systems that are compared by default.
 USUAL = (
     "claude-code",
     "codex",
@@ -53,7 +53,7 @@ USUAL = (
 #: The rule without any pruning.
 AS_IT_WAS = "nothing leaves"
 RECORDED = "as recorded"
-#: A replay of the record that is further off the bill, as a share, ranks nothing.
+#: Maximum deviation of the recorded session's replay from the bill, as a share, for ranking rules.
 NEAR_THE_BILL = 0.05
 
 
@@ -118,7 +118,7 @@ def compare(
 
 
 def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
-    """Compare systems as in :func:`compare`, and keep the replays.
+    """Compare systems as in :func:`compare`, but keep the replays.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def is_near(error: float) -> bool:
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost, or by relative cost without prices."""
+    """Sort rules by mean cost, or by relative cost if prices are unknown."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -185,7 +185,7 @@ class Comparison:
 
 
 def recorded_row(session: Session) -> Data:
-    """Return the row of the session as it was billed."""
+    """Return a row for the session as it was billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone
@@ -209,7 +209,7 @@ def recorded_row(session: Session) -> Data:
     }
 
 
-#: What a cached token costs, as multiples of the input price; 1 is no cache.
+#: Prices of a cached token, as multiples of the input price; 1 means no cache.
 READS = (1.0, 0.5, 0.25, 0.1, 0.05)
 #: Windows of today's models, in tokens.
 WINDOWS = (128_000, 200_000, 272_000, 400_000, 1_000_000)
@@ -286,7 +286,7 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return the cost of all prompts and summaries, in tokens at the input price."""
+    """Return the cost of all prompts and summaries, as tokens at the input price."""
     # If cached tokens cost as much as input, there is no cache to write to.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER

@@ -43,7 +43,7 @@ _ACTS = (
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
-    """List some requests of each rule, with tokens, actions and followed message.
+    """List some requests for each rule, with tokens, actions and the followed message.
 
     `followed` is the index of a message of the compared conversation.
     """
@@ -84,7 +84,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return indices of requests for a line: evenly spaced, and around marks."""
+    """Return indices of requests for a line, evenly spaced and around marks."""
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
@@ -301,15 +301,15 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     return {"data": [*joined, marks], "layout": layout(300, x, y, **more)}
 
 
-#: Draw rules in lanes, the cheapest first: each prompt, where the rule acts, and how long one message stays.
+#: Draw rules in lanes, cheapest first, with each prompt, each action of the rule, and the life of one message.
 rules_compared = Question(
     "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
 )
-#: Draw what each request read from the cache beside the prediction, with the misses.
+#: Draw each request's actual and predicted cache read, with the misses.
 cache_reads = Question("When did the cache miss?", _reads_table, _draw_reads, _say_reads)
-#: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
+#: Draw the cheapest rule by price of a cached token and by window, with lines where the ranking changes.
 order_turns = Question("Where does the order of the rules change?", _turning_table, _draw_turning)
-#: Draw what each value of a setting would have cost, with the error of the replay: a table of :func:`bk.what_if`.
+#: Draw the cost of each value of a setting, with the error of the replay, from a table of :func:`bk.what_if`.
 settings_compared = Question(
     "What would another setting have cost?",
     lambda table: table,

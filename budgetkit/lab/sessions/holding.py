@@ -1,4 +1,4 @@
-"""The cost of keeping tools, files, servers and sub-agents in prompts.
+"""The cost of tools, files, servers and sub-agents in prompts.
 
     cost of a message = sum over the requests with it: its tokens in the cached prefix at the price of cached tokens,
                         the others at the request's price of uncached tokens
@@ -56,7 +56,7 @@ class MeasuredFraming(Framing):
 
 @dataclass(frozen=True)
 class Measured:
-    """The tokens of a session's messages and of its unlogged content.
+    """The tokens in a session's messages and in its unlogged content.
 
     `rows` are the indices, in the session's usage, of the consecutive requests.
     """
@@ -143,7 +143,7 @@ def _shared(expected: Floats, tokens: float) -> Floats:
 
 
 def _whole(sizes: Floats) -> Ints:
-    """Round sizes so that all running sums are rounded, too.
+    """Round sizes so that running sums stay correctly rounded.
 
     >>> _whole(np.array([0.4, 0.4, 0.4])).tolist()
     [0, 1, 0]
@@ -156,7 +156,7 @@ _SERVER = re.compile(r"mcp__(.+?)__")
 _READS = frozenset({"read", "view", "open", "cat"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATHS = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
-#: Which part of a file a reading asks for, as tools call it.
+#: Parameters of tools for the part of a file to read.
 _PARTS = (
     "offset",
     "limit",
@@ -179,7 +179,7 @@ _SEARCH_TOOL = (
 
 
 def requests_holding(session: Session) -> pd.DataFrame:
-    """Return the number of requests that contained each message, and the cost.
+    """Return how many requests contained each message, and its cost.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row each, the most expensive first: its name, calls, tokens (of the results), token_requests (tokens times
+        One row each, most expensive first: its name, calls, tokens (of the results), token_requests (tokens times
         the requests that contained them), saved (the saving from omitting it, or all reads of a file but the first, in
         US dollars; NaN if no price is known), and for tools and servers definitions (of its tools, in tokens; missing
         if not in the log) and deferred (the saving from loading them only at their first call).
@@ -304,7 +304,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List calls by tool, server or file: message, id, name and file part."""
+    """List calls by tool, server or file, with message, id, name and file part."""
     rows = [
         (
             place,
@@ -331,7 +331,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
 
 
 def _part(arguments: str) -> str:
-    """Return the requested part of a file as text, equal for equal parts.
+    """Return a text for the requested part of a file, equal for equal parts.
 
     >>> _part('{"path": "a.py", "limit": 50, "offset": 100}') == _part('{"offset": 100, "limit": 50, "path": "a.py"}')
     True
@@ -349,7 +349,7 @@ def _passed(arguments: str) -> dict[str, Any]:
 
 
 def server_of(tool: str) -> str | None:
-    """Return the MCP server of a tool; None for the program's own tools.
+    """Return the MCP server of a tool, or None for the program's own tools.
 
     >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)
@@ -383,7 +383,7 @@ def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> d
 
 
 def deferral(session: Session) -> dict[str, float]:
-    """Return the saving of loading tools on demand, and the cost of their search.
+    """Return the saving from loading tools on demand, and the cost of searching for them.
 
     The search tool's definition is in every prompt. Each used tool is searched for once, by an extra request that reads
     its prompt from the cache; its answer is negligible.

@@ -1,4 +1,4 @@
-"""Listing and billing of coding agents' sessions.
+"""Lists and bills of coding agents' sessions.
 
 Folders are searched only on request, never by an import, a test or the app. Files are read, never written. Links out of
 the folder and files of other users are skipped. A session in OpenCode's database is identified by the database's path
@@ -33,7 +33,7 @@ from budgetkit.files import database_rows, read_table, write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Sums of a session, as :meth:`Session.totals` has them, and its model.
+#: Sums of a session, as in :meth:`Session.totals`, and its model.
 BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compactions", "model")
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
@@ -60,13 +60,13 @@ class SessionFile:
 
     @property
     def key(self) -> str:
-        """A checksum of the state of the file and its sub-agents' files."""
+        """A checksum of the state of the file and of its sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The name of the session's folder, from the start of the file; "" if missing."""
+        """The name of the session's folder, read from the start of the file."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -177,7 +177,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
         root = Path(folder).expanduser()
         if not root.is_dir():
             raise FileNotFoundError(
-                f"Folder not found: {brief(str(folder))}. Pass one that holds sessions of coding agents."
+                f"Folder not found: {brief(str(folder))}. Pass a folder with sessions of coding agents."
             )
         places.append((root, "", "**/*"))
     else:
@@ -202,7 +202,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
 
 
 def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
-    """Return a folder's sessions, without links and other users' files."""
+    """Yield a folder's sessions, except links and other users' files."""
     user = os.getuid() if hasattr(os, "getuid") else None
     inside = root.resolve()
     for path in sorted(root.glob(pattern)):
@@ -219,7 +219,7 @@ def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
 
 
 def _stored(database: SessionFile) -> list[SessionFile]:
-    """Return the sessions in OpenCode's database, or the file itself if it cannot be read."""
+    """Return the sessions in OpenCode's database, or the file itself if it is unreadable."""
     query = (
         "SELECT session.id, directory, max(message.time_updated) FROM session"
         " JOIN message ON session_id = session.id GROUP BY session.id"
@@ -324,14 +324,14 @@ def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
 
 
 def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]]:
-    """Read a session's bill; return it with its warnings."""
+    """Read a session's bill, and return it with its warnings."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         totals = bill(path)
     return totals, [warning.message for warning in caught]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's bill with its sub-agents, or return None if impossible."""
+    """Read a session's bill with its sub-agents, or return None if that is impossible."""
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session, *agents = module.outlined_sessions(Path(path))

@@ -20,16 +20,16 @@ from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_near, ranked
 from budgetkit.lab.sessions.session import Session
 
-#: How sure each number of a request is.
+#: How certain each number of a request is.
 MARKS = (
-    "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. "
-    "Derived: unlogged and difference, with which counted sums to the prompt."
+    "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. Derived: "
+    "unlogged and difference; with counted, they add up to the prompt."
 )
 _UNRANKED = (
     "A replay of the record is more than 5 % off the bill, so the rules are not ranked by cost."
 )
-#: The error of a rule where no compaction shows it, as a share of the bill: the largest in recorded sessions that
-#: were compacted by themselves, 3.5, 3.2 and 9.0 % under Claude Code and 0.1 and 8.1 % under Codex; 2026-11-27.
+#: The assumed error of a rule without a compaction to measure it, as a share of the bill: the largest in automatically
+#: compacted sessions (3.5, 3.2 and 9.0 % with Claude Code, 0.1 and 8.1 % with Codex; 2026-11-27).
 LARGEST_RULE_ERROR = 0.09
 _NO_FORECAST = (
     "This is not a forecast: with another setting the agent would have acted differently."
@@ -96,7 +96,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 
 
 def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed. Empty if unknown.
+    """Format a rule's cost, as a range if needed; "" if unknown.
 
     It has only one dollar sign, because plotly reads the text between two as a formula.
 
@@ -111,7 +111,7 @@ def cost_text(least: float, most: float) -> str:
 
 
 def action_text(row: Any) -> str:
-    """Describe a rule's actions in a few words. Empty for no rule.
+    """Describe a rule's actions in a few words, or return "" without a rule.
 
     >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
     'only cuts results'
@@ -126,7 +126,7 @@ def action_text(row: Any) -> str:
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Describe the cheapest rule and its certainty, or why there is none.
+    """Name the cheapest rule and how certain it is, or say why there is none.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def finding(table: pd.DataFrame) -> str:
     recorded = float(table.loc[is_record, "least"].item())
     if np.isnan(recorded) or acting["least"].isna().all():
         gap = table.attrs["price_gap"] or "No price is known for this conversation's model."
-        return f"Without all prices nothing is set beside the bill. {gap}"
+        return f"Some prices are missing, so nothing is compared with the bill. {gap}"
     if not is_near(table.attrs["replay_error"]):
         return _UNRANKED
     best, *others = ranked(acting).to_dict("records")
@@ -169,7 +169,7 @@ def finding(table: pd.DataFrame) -> str:
     highest = best["most"] * (1 + error)
     ties = [row["label"] for row in others if row["least"] * (1 - error) <= highest]
     if ties:
-        words += f" Within the error {names_with_and(ties)} may cost as little."
+        words += f" Within the error, {names_with_and(ties)} may cost as little."
     if best["least"] * (1 - error) >= held:
         return f"None of these rules would have been cheaper. {words}"
     if highest >= held:
@@ -206,7 +206,7 @@ def replay_check(table: pd.DataFrame) -> list[str]:
             if attrs["unlogged_summaries"] > 1:
                 lacking = f"the calls that wrote {attrs['unlogged_summaries']:,} summaries"
             sentences.append(
-                f"The log does not hold {lacking}, so ${recorded:,.2f} lacks what that cost; the rules that write "
+                f"The log does not contain {lacking}, so ${recorded:,.2f} does not include that; rules that write "
                 f"summaries pay for theirs ({cost_text(summaries.min(), summaries.max())})."
             )
     if not np.isnan(attrs["rule_error"]):
@@ -218,7 +218,7 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 
 
 def notices(table: pd.DataFrame) -> list[str]:
-    """List rules that fail by a compaction loop, a summary call, or a full window.
+    """List rules that fail, because of loops or because the window overflows.
 
     Parameters
     ----------
@@ -238,8 +238,8 @@ def notices(table: pd.DataFrame) -> list[str]:
     sentences = []
     if disproved := table.attrs.get("disproved"):
         sentences.append(
-            f"A recorded prompt is larger than the model's window of {disproved:,} tokens, so the rules act in an "
-            "extended one; window= sets another."
+            f"A recorded prompt is larger than the model's window of {disproved:,} tokens, so an extended window is "
+            "assumed; window= sets another."
         )
     for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
         for column, words in troubles.items():
@@ -248,8 +248,8 @@ def notices(table: pd.DataFrame) -> list[str]:
                 sentences.append(f"{row['label']} {words}, {number}.")
         if row["stops"]:
             sentences.append(
-                f"{row['label']} would stop at request {row['stops']:,}, since it compacts again and again; what it "
-                "costs after that is hypothetical."
+                f"{row['label']} would stop at request {row['stops']:,}, since it compacts again and again; its "
+                "cost after that is hypothetical."
             )
     return sentences
 
@@ -291,7 +291,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
 
 
 def sentences_of(table: pd.DataFrame) -> list[str]:
-    """Describe the cheapest values, the cost of the others, and the certainty.
+    """Describe the cheapest values, the cost of the others, and how certain that is.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     elif len(names) > 1:
         sentences = [f"{names_with_and(names)} cost the same within the error."]
     else:
-        sentences = [f"{names[0]} costs least of the values that can be used: ${cheapest:,.2f}."]
+        sentences = [f"{names[0]} costs least of the usable values: ${cheapest:,.2f}."]
     dearest = max(rows, key=lambda row: row["middle"])
     if not dearest["flat"]:
         words = f"{dearest['name']} would have cost ${dearest['middle']:,.2f}"

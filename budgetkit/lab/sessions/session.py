@@ -1,4 +1,4 @@
-"""Session: a recorded conversation with the provider's numbers for each request.
+"""Session: a recorded conversation with the provider's counts for each request.
 
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
@@ -48,10 +48,10 @@ _BILLED = {
     "fresh_tokens": "fresh",
     "output_tokens": "answered",
 }
-#: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
+#: Rows of a prompt's contents that are not counted but follow from the provider's numbers.
 UNLOGGED_ROW = "not in the log: instructions, tools"
-DIFFERENCE = "what the count missed"
-#: How the row of a tool's results begins; its name follows.
+DIFFERENCE = "tokens that the count missed"
+#: The start of the row for a tool's results, before the tool's name.
 RESULTS_ROW = "results of "
 #: Name of an unrecorded summary call in :meth:`Session.compactions`.
 NOT_LOGGED = "not in the log"
@@ -74,7 +74,7 @@ _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Session:
-    """A recorded session and its provider's bill.
+    """A recorded session with its provider's bill.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Session:
 
     @cached_property
     def agents(self) -> tuple[Session, ...]:
-        """The session's sub-agents. Empty unless it was read from a file.
+        """The session's sub-agents, if it was read from a file.
 
         Their requests are not included in the session's.
         """
@@ -157,7 +157,7 @@ class Session:
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """Counted tokens of each prompt, and their scale to the provider's."""
+        """Counted tokens of each prompt, and the factor that scales them to the provider's counts."""
         is_placed = self.columns["message_index"] >= 0
         counted = np.zeros(len(is_placed), "int64")
         counted[is_placed] = counted_prompts(self.trace, self.count)
@@ -172,7 +172,7 @@ class Session:
 
     @cached_property
     def sizes(self) -> Floats:
-        """Counted tokens of each message, scaled to the provider's."""
+        """Counted tokens of each message, scaled to the provider's counts."""
         return np.asarray(self.trace.counts(self.count) * self.counted[1])
 
     @cached_property
@@ -230,7 +230,7 @@ class Session:
 
     @cached_property
     def cost(self) -> Floats:
-        """Cost of each request in US dollars; NaN if unknown.
+        """Cost of each request in US dollars, or NaN if unknown.
 
         Each request is billed at its model's prices at its time.
 
@@ -240,13 +240,13 @@ class Session:
 
     @property
     def searches_cost(self) -> Floats:
-        """Cost of each request's web searches in US dollars; 0 if unpriced."""
+        """Cost of each request's web searches in US dollars, or 0 without a price."""
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
         return np.asarray(self.columns["web_searches"] * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
-        """The items missing from the cost, in one sentence. Empty if none."""
+        """The items missing from the cost, in one sentence, or "" if none are."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -257,7 +257,7 @@ class Session:
 
     @cached_property
     def steps_cost(self) -> Floats:
-        """Extra cost of each request from price steps, in US dollars.
+        """Extra cost of each request because of price steps, in US dollars.
 
         A step is a prompt size above which the model's price rises.
         """
@@ -265,7 +265,7 @@ class Session:
 
     @cached_property
     def input_prices(self) -> tuple[Floats, Floats]:
-        """Price of a cached and an uncached input token, by request.
+        """Prices of a cached and of an uncached input token, by request.
 
         Prices are in US dollars; NaN if unknown.
 
@@ -301,7 +301,7 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request by kind; `long` are written for an hour."""
+        """The billed tokens of each request by kind; `long` ones are written for an hour."""
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all of them at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0
@@ -389,7 +389,7 @@ class Session:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
         if not 1 <= request <= len(prompts) or places[request - 1] < 0:
             raise ValueError(
-                f"The prompt of request {request:,} is not known. Choose one from 1 to {len(prompts):,} that is not "
+                f"The prompt of request {request:,} is unknown. Choose one from 1 to {len(prompts):,} that is not "
                 "on an abandoned branch."
             )
         place = int(places[request - 1])
@@ -456,7 +456,7 @@ class Session:
 
     @property
     def price_gap(self) -> str:
-        """The models without a price, and the fix. Empty if the whole cost is known."""
+        """The models without a price, and the fix, or "" if the whole cost is known."""
         unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
         if not unknown:
             return ""
@@ -468,7 +468,7 @@ class Session:
 
     @property
     def gap_sentence(self) -> str:
-        """A sentence about gaps between log and provider. Empty if none.
+        """A sentence about gaps between the log and the provider's counts, or "" without gaps.
 
         A gap is more than a tenth of the prompt.
         """
@@ -485,7 +485,7 @@ class Session:
         return sentence.replace("-", "\u2212")
 
     def cost_by_kind(self) -> dict[str, float]:
-        """Return the total cost by kind: cache reads, new tokens and answers.
+        """Return the total cost of cache reads, new tokens and answers.
 
         Returns
         -------
@@ -558,7 +558,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def outlined_sessions(path: Path) -> Iterator[Session]:
-    """Read a session and its sub-agents without long texts."""
+    """Read a session and its sub-agents, without long texts."""
     for number, source in enumerate(Loader(outlined=True).sources(path)):
         trace = made_trace(source[1], source[0], source[2])
         if number == 0 or usage_columns(trace)["side_chain"].any():

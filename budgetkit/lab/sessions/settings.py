@@ -1,4 +1,4 @@
-"""Other settings for a recorded session: one replay per value, with its error.
+"""Other settings for a recorded session, with one replay per value and its error.
 
     error = the larger of two:  the replay of the unchanged session, against its bill
                                 its program's rule, acting where the program compacted, against its bill
@@ -41,7 +41,7 @@ from budgetkit.message import Data
 from budgetkit.pruning import policy_of
 from budgetkit.pruning.policies import System, Trigger
 
-#: Sizes where a session might be compacted, in tokens.
+#: Sizes at which a session might be compacted, in tokens.
 THRESHOLDS = (
     50_000,
     75_000,
@@ -161,7 +161,7 @@ def what_if(
 
 
 def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
-    """Return the default values to try for a setting.
+    """Return the values of a setting that are tried by default.
 
     Examples
     --------
@@ -265,7 +265,7 @@ class _Trial:
         prices = session.prices_by_request(life == "1h")
         if session.prices_by_request(False) == session.prices_by_request(True):
             raise ValueError(
-                "The provider of this session sells one cache life only. Compare another setting."
+                "The provider of this session offers only one cache lifetime. Compare another setting."
             )
         pause = session.happened["pause"][record.rows]
         missed = session.misses()
@@ -336,7 +336,7 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
-    """Sum the tables of sessions; choose a value on the older half and test it."""
+    """Add up the tables of sessions, and test the value chosen on the older half."""
     tables = []
     for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):

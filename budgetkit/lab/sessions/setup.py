@@ -1,4 +1,4 @@
-"""ReplaySetup: a conversation prepared for replays of any rule.
+"""ReplaySetup: a conversation prepared for replays under any rule.
 
 For a recorded session, the requests, their models and answers, the sizes of messages and the misses not caused by a
 rule come from the record; misses caused by a rule are added. The unchanged session is replayed, too, to measure the
@@ -47,7 +47,7 @@ from budgetkit.trace import Trace, in_line, usage_columns
 
 #: The text that represents unlogged instructions and tools.
 UNLOGGED = "(instructions and tools that the log does not hold)"
-#: A window where no rule ever acts.
+#: A window in which no rule ever acts.
 UNLIMITED = 1 << 40
 #: The extended window offered by providers, in tokens.
 EXTENDED_WINDOW = 1_000_000
@@ -70,7 +70,7 @@ class Scaled:
     scale: float = 1.0
 
     def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
+        """Count the tokens in one text."""
         return round(self.count(text) * self.scale)
 
 
@@ -97,7 +97,7 @@ class Record:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """The replays of a rule with the shortest and the longest summaries.
+    """The replays of a rule with its shortest and its longest summaries.
 
     Both are the same replay if the rule writes no summaries.
     """
@@ -109,7 +109,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A conversation for replays of any rule, without its own compactions.
+    """A conversation for replays under any rule, without its own compactions.
 
     It includes the unlogged content.
 
@@ -151,7 +151,7 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts; a ValueError if nothing was recorded."""
+        """The recorded facts, or a ValueError if nothing was recorded."""
         if self.record is None:
             raise ValueError(
                 "No usage was recorded in this conversation. Replay it with another policy instead."
@@ -203,12 +203,12 @@ class ReplaySetup:
         return float(sums[0]), float(sums[1])
 
     def error_of(self, cost: float) -> float:
-        """Return a cost's deviation from the session's bill, as a share."""
+        """Return the deviation of a cost from the session's bill, as a share."""
         billed = float(self.session.cost.sum()) if self.session is not None else 0.0
         return cost / billed - 1 if billed else float("nan")
 
     def rule_error(self, row: Data) -> float:
-        """Return the deviation from the bill of a rule at the session's compactions.
+        """Return a rule's deviation from the bill at the session's compactions.
 
         Summary calls missing from the log are excluded. NaN if a compaction was manual, since that may happen anywhere.
         """
@@ -288,7 +288,7 @@ def replay_setup(
     cache: PromptCache | str | None = None,
     count: Any = None,
 ) -> ReplaySetup:
-    """Prepare a conversation for any rule.
+    """Prepare a conversation for replays under any rule.
 
     Parameters
     ----------
@@ -314,7 +314,8 @@ def replay_setup(
         price = session.prices
         if cache is not None:
             raise ValueError(
-                "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
+                "cache= does not apply to a recorded session, whose cache reads are known. Leave cache= out, or "
+                "compare "
                 "session.trace to replay its messages with another cache."
             )
         scaled = replace(scaled, scale=session.counted[1])
@@ -431,7 +432,7 @@ def with_compaction(system: System, **changes: Any) -> System:
 
 
 def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
-    """Return the window of the program's rules, and the model's if disproved.
+    """Return the window for the program's rules, and any disproved window.
 
     The window is known from the log (Codex shows a share of the window used by its rules) or from the model. If a
     prompt exceeds it, the session used an extended window, and the second number is the known window, otherwise 0. A
@@ -494,7 +495,7 @@ def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
 
 
 def section_of(message: Message) -> str:
-    """Return the section of a message: "instructions" or "conversation".
+    """Return "instructions" or "conversation" as the section of a message.
 
     The whole conversation can be pruned, including the steps of the current turn.
     """
@@ -502,7 +503,7 @@ def section_of(message: Message) -> str:
 
 
 def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
-    """Limit cache reads to the recorded ones, and use the recorded answers."""
+    """Limit cache reads to the recorded ones, and use recorded answers."""
     cached = np.minimum(outcome.cached, most)
     cached[0] = min(int(outcome.sent[0]), int(most[0]))
     lacking = outcome.cached - cached

@@ -25,12 +25,12 @@ Prefix = Literal["own", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A minimum of the history to keep, whatever the budget.
+    """A minimum of the history to keep, whatever the budget is.
 
     Parameters
     ----------
     least : int, default 1
-        Minimum to keep, at least 1. The default floor of one message gives way if the message does not fit into the
+        Minimum to keep, at least 1. The default floor of one message gives way if the message does not fit in the
         window; any other floor is kept.
     unit : {"messages", "turns", "tokens"}
         The unit of `least`.
@@ -96,7 +96,7 @@ class PruningContext(NamedTuple):
     pause: float = 0.0
 
     def used(self, of: Base) -> int:
-        """Return the used tokens of a base.
+        """Return the tokens used in a base.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class PruningContext(NamedTuple):
         return self.tokens + (0 if of == "limit" else self.others)
 
     def size(self, amount: Amount, of: Base) -> int:
-        """Return an amount in tokens, shares relative to a base.
+        """Convert an amount to tokens; shares are relative to a base.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class PruningContext(NamedTuple):
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the tokens left for the history in a base filled to a size.
+        """Return the tokens left for the history if a base is filled to a given size.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class PruningContext(NamedTuple):
         Returns
         -------
         int
-            In tokens, at least 0.
+            Number of tokens, at least 0.
         """
         return max(0, tokens - (0 if of == "limit" else self.others))
 
@@ -334,7 +334,7 @@ class Policy:
         return (self,)
 
     def last_resort(self, room: PruningContext) -> Cut:
-        """Return the cut for a history still above its limit after the policy's cuts.
+        """Return the cut for a history still above its limit.
 
         Parameters
         ----------

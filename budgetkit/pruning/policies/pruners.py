@@ -78,7 +78,7 @@ class SlidingWindow(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """Drop the oldest messages in blocks, so that the cut rarely moves.
+    """Drop the oldest messages in blocks, so that cuts are rare.
 
     removed = ceil(surplus / step) * step
 
@@ -175,7 +175,7 @@ class Summarise(Policy):
     size : int or Share, default 0.2
         Length of a summary, in tokens or as a share of the messages it replaces.
     text : callable, optional
-        Function from the list of replaced messages to the summary's text, which is then counted instead of `size`.
+        Function that returns the summary of a list of messages. Its text is then counted instead of `size`.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -209,7 +209,8 @@ class Importance(Policy):
     Parameters
     ----------
     rank : callable, optional
-        Function from a message to its importance; the most important messages are kept longest. Default: all are equal.
+        Function that returns a message's importance; the most important messages are kept longest. Default: all are
+        equal.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 

@@ -45,7 +45,7 @@ class System(Chain):
     name, label, version, date : str
         Key and common name of the system, and the modelled version with its date.
     assumed : tuple of str
-        Numbers that its makers do not publish.
+        Numbers that the system's makers do not publish.
     sources : tuple of str
         Sources of the rules.
     summary_tokens : tuple of int
@@ -99,7 +99,7 @@ class System(Chain):
 
 
 def system(name: str, summary_tokens: int | None = None) -> System:
-    """Return a system's rules by its name.
+    """Return a system's rules by name.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     )
 
 
-#: Rules that are a policy with the row's numbers.
+#: Rules that are policies with numbers from the row.
 _PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
     "cap_results": CapResults,
     "drop_oldest": OldestFirst,
@@ -172,7 +172,7 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
 
 
-#: Every named policy: this kit's at usual numbers, and the rows of systems.toml.
+#: All named policies: budgetkit's own with usual numbers, and the rows of systems.toml.
 NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
     lambda: {
         "oldest first": OldestFirst,
@@ -205,7 +205,7 @@ def policy_of(policy: Policy | str) -> Policy:
 
 
 def known_name(name: str) -> str:
-    """Return a policy's listed name; hyphens may replace blanks.
+    """Return a policy's listed name, given with blanks or hyphens.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return policies by name: the given ones, or all named policies.
+    """Return the policies of these names, or all named policies.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Counting of requests as billed: each provider's rules yield charges that add up to the bill."""
+"""Counts of requests as billed, from charges by each provider's rules."""

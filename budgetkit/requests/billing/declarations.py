@@ -121,7 +121,7 @@ class ToolConstants:
     end: int = 12
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
-        """Charge functions, properties and the end, with their constants and texts."""
+        """Charge the constants and texts of functions and properties, and the end."""
         texts: list[str] = []
         fixed = self.end
         for tool in tools:
@@ -138,7 +138,7 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Charge tool schemas as the declaration for OpenAI's older models."""
+    """Charge tool schemas as a declaration, as for OpenAI's older models."""
     fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
     return Charge("tools", "declaration", (declaration(tools),), fixed)
 
@@ -180,7 +180,7 @@ def _declaration_lines(tool: Schema) -> Iterator[str]:
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
-    """Declare an object's properties, without descriptions of nested ones."""
+    """Declare an object's properties, omitting descriptions of nested ones."""
     required = schema.get("required") or ()
     for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:
@@ -263,7 +263,7 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
 
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
-    """Charge thinking that is sent unchanged and not charged yet."""
+    """Charge thinking that is sent unchanged and has not been charged yet."""
     thoughts = [
         (index, text)
         for index, message in enumerate(request.messages)
@@ -320,7 +320,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]
 
 
 def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
-    """List the texts of a schema outside its properties."""
+    """Yield the texts in a schema outside its properties."""
     for choice in as_list(schema):
         yield from _texts_apart(choice, is_apart)
     if not isinstance(schema, Mapping):

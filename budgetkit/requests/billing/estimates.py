@@ -36,7 +36,7 @@ from budgetkit.requests.reading.tools import (
     unwrapped,
 )
 
-#: The constants of a family, each a column of the table; README.md of data/ says what each is.
+#: The constants of a family, each a column of the table; data/README.md explains them.
 CONSTANTS = (
     "request",
     "turn",
@@ -58,7 +58,7 @@ _HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "how t
 
 @dataclass(frozen=True)
 class Estimate:
-    """A model family's row of the table."""
+    """A model family's row in the table."""
 
     family: str
     pattern: str  # what the names of its models match
@@ -129,7 +129,7 @@ class EstimatedRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the charges of an answer: its text, and each call.
+        """List the charges for an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """
@@ -189,7 +189,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge an answer schema: a constant and, for most families, its JSON."""
+    """Charge an answer schema as a constant and, for most families, its JSON."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
@@ -227,7 +227,7 @@ def schemas_of(schema: object) -> list[Schema]:
 
 
 def _words(schema: Schema) -> Iterator[str]:
-    """List a schema's words: description, choices and property names."""
+    """Yield a schema's words: description, choices and property names."""
     yield str(schema.get("description") or "")
     yield from choices_of(schema)
     yield from as_object(schema.get("properties"))

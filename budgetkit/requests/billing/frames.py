@@ -1,4 +1,4 @@
-"""Framing costs of requests counted with the maker's or a reconstructed vocabulary.
+"""Framing costs of requests, for counts with the maker's or a reconstructed vocabulary.
 
 A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. There
 are three kinds:
@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper are not shown from there on
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return the separately counted texts of a tool, and the number of marks.
+    """Return a tool's separately counted texts, and the number of marks.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -80,7 +80,7 @@ def _schema(schema: Schema, depth: int = 0) -> str:
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
-    """Write the fields of a schema that the model gets, the type last."""
+    """Write the fields of a schema that the model gets, ending with the type."""
     if depth > _DEEPEST:
         return
     if schema.get("description"):
@@ -119,7 +119,7 @@ _UNBILLED = "x-anthropic-billing-header:"
 
 @dataclass(frozen=True)
 class Frame:
-    """One model family's costs beyond the text, in tokens."""
+    """A model family's costs beyond the text, in tokens."""
 
     name: str
     models: str  # what the names of its models match
@@ -167,7 +167,7 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None if it has not been derived.
+    """Return the frame of a model, or None if none has been derived.
 
     >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
     ['claude-4.5', 'gemini-2.5', None]
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt. Empty if it has none.
+    """Return the name of a host's hidden prompt, or "" if it has none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -271,7 +271,7 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge the parts before Claude's conversation: system, tools, schema, thinking."""
+    """Charge the parts before a conversation with Claude: system, tools, schema and thinking."""
     system = "".join(
         text
         for message in request.messages
@@ -319,7 +319,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Charge the hidden prompt of tools, by the tool choice."""
+    """Charge the hidden prompt for tools, depending on the tool choice."""
     if request.forced:
         fixed = frame.forced
         if request.sequential:
@@ -334,7 +334,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the tokens for a message after another, by their speakers."""
+    """Return the tokens for a message that follows another, depending on their speakers."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
@@ -353,7 +353,7 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Charge a call by its name and its argument names and values.
+    """Charge a call for its name and for its arguments' names and values.
 
     Each text is counted by itself. The text after a value (`end`) may merge with its last token.
     """
@@ -398,7 +398,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge Gemini's tools: their separate texts, and constants per property."""
+    """Charge Gemini's tools for their separate texts, and constants per property."""
     if frame.tool_form == "braces":
         for tool in request.tools:
             written, marks = gemini_declaration(tool)
@@ -424,7 +424,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List the charges of a conversation in a chat template."""
+    """List the charges for a conversation in a chat template."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
     if last != "assistant":
@@ -470,7 +470,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge tools in a chat template's format, with their framing."""
+    """Charge tools in the format of a chat template, with their framing."""
     tools = request.tools
     if frame.obeys_choice and request.none:
         tools = ()

@@ -1,4 +1,4 @@
-"""Framing: tokens of a message and a request beyond their text.
+"""Framing: the tokens of messages and requests beyond their text.
 
     message = per_message + role + text + name + tool calls + images
     request = priming + sum of its messages + tool schemas
@@ -152,9 +152,9 @@ class Framing:
         Parameters
         ----------
         message : Message or Mapping
-            In OpenAI's chat format.
+            A message in OpenAI's chat format.
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Framing:
             Messages in OpenAI's chat format. If a provider merges several tool calls and their results into one text,
             they are counted so if all of them are given.
         counter : callable or str
-            Function from text to tokens, or a counter's name. Its method ``many`` is used if it has one.
+            Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it has one.
 
         Returns
         -------
@@ -198,9 +198,9 @@ class Framing:
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            In OpenAI's chat format.
+            Messages in OpenAI's chat format.
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
 
         Returns
         -------
@@ -223,9 +223,9 @@ class Framing:
         Parameters
         ----------
         messages : sequence of Message or Mapping
-            In OpenAI's chat format.
+            Messages in OpenAI's chat format.
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
         tools : optional
             Tool schemas in any format; see :mod:`budgetkit.requests.reading.tools`.
 
@@ -252,7 +252,7 @@ class Framing:
             Tools in the format of OpenAI, Anthropic, Gemini, Converse or MCP; see
             :mod:`budgetkit.requests.reading.tools`.
         counter : callable or str
-            Function from text to tokens, or a counter's name.
+            Function that counts the tokens in a text, or a counter's name.
         messages : sequence of Message or Mapping, optional
             The request's messages, because some providers append the tools to the first system text. Default: a system
             message that ends with a full stop.
@@ -407,7 +407,7 @@ def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | 
 # Counters that say which model they count for.
 _OF_A_MODEL = (ExactCounter, CalibratedCounter, ReconstructedCounter, VocabularyCounter)
 _RECORDED = (
-    "recorded calls of public projects with the provider's usage, read 2026-11-21; "
+    "recorded calls from public projects with the provider's usage, read 2026-11-21; "
     "see budgetkit.requests.billing.openai"
 )
 

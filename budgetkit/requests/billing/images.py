@@ -200,7 +200,7 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Price an image of a message, in tokens; assume a square if its size is unknown."""
+    """Price an image in a message, in tokens, assuming a square if necessary."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 
@@ -297,7 +297,7 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 # No provider says how it splits a page, so a count is an estimate with an interval. Bytes that do not tell their
 # length, and models without a row, stay what cannot be counted.
 
-#: Where a part holds its bytes, in any provider's form.
+#: The paths to a part's bytes in the providers' formats.
 _BYTES = (
     "source.data|source.bytes|document.source.bytes|inlineData.data|inline_data.data|file.file_data|file_data|"
     "input_audio.data"
@@ -309,7 +309,7 @@ _PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 @dataclass(frozen=True)
 class MediaCost:
-    """The cost of a document, an audio or a video, with its range."""
+    """The cost of a document, audio or video, with its range."""
 
     kind: str  # as the message names the part
     charge: Charge
@@ -318,7 +318,7 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Price documents, audio and video of known length, if the model has a row for it."""
+    """Price documents, audio and video of known length, if rules exist."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -340,7 +340,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return the number of pages of a PDF, or 0 if it is not readable.
+    """Return the number of pages in a PDF, or 0 if it is unreadable.
 
     The count in the page tree takes precedence over the visible page objects, because pages of earlier versions stay in
     the file and others may be compressed.
@@ -353,7 +353,7 @@ def _pages(data: bytes) -> int:
 
 
 def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit of encoded media and their length.
+    """Return the billing unit and the length of encoded media.
 
     The length is 0 if unknown.
     """

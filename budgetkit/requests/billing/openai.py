@@ -1,4 +1,4 @@
-"""Bills of OpenAI's chat and Responses interfaces, rule by rule.
+"""Bills for OpenAI's chat and Responses interfaces, rule by rule.
 
 The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
 with the provider's usage; read 2026-11-21). They hold for models since gpt-3.5-turbo-0125; for older snapshots see
@@ -39,7 +39,7 @@ _MORE_THAN_A_TYPE = frozenset(
 
 
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
-    r"""Write tools as the namespace that the model gets, optionally with unions on one line.
+    r"""Write tools as the namespace that the model gets; unions may be on one line.
 
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
@@ -98,7 +98,7 @@ class _Writer:
         return "\n".join([*_comments(schema), line])
 
     def type(self, schema: Schema, depth: int) -> str:
-        """Write a type, with a union on separate lines."""
+        """Write a type, with the choices of a union on separate lines."""
         if depth > _DEEPEST:
             return "any"
         for joined in ("anyOf", "oneOf"):
@@ -341,7 +341,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def _billed_texts(message: Message) -> list[str]:
-    """Return a message's joined text, as billed. Empty without text."""
+    """Return a message's joined text, as billed."""
     return ["".join(message.texts)] if message.texts else []
 
 
@@ -454,7 +454,7 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 
 
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List the charges of each message in a Responses request.
+    """Yield the charges for each message in a Responses request.
 
     A message costs 4 tokens and its joined text, an answer also its family's extra, a result only its text.
 

@@ -1,4 +1,4 @@
-"""RequestCount: the bill for one request, with its ledger and evidence."""
+"""RequestCount: the bill for a request, with its ledger and evidence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: What earns the word exact: at least so many recorded calls, projects, and exact ones among the calls.
+#: Requirements for calling a count exact: minimum recorded calls, projects, and share of exact calls.
 CALLS = 50
 PROJECTS = 2
 SHARE = 0.98
@@ -60,7 +60,7 @@ _HIGHEST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Results of recorded calls for a combination of parts.
+    """The results of recorded calls with a combination of parts.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _kind(request: ProviderRequest) -> str:
 
 
 def _part_names(request: ProviderRequest) -> Iterator[str]:
-    """List a request's parts other than plain messages."""
+    """Yield the names of a request's parts other than plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
         yield "tools with unions" if _UNION.search(schemas) else "tools"
@@ -311,7 +311,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice about an unknown model, with similar names. Empty for a known one."""
+        """A notice about an unknown model, with similar names, or "" for a known one."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -343,7 +343,7 @@ class RequestCount:
         low, high = self.interval
         between = ""
         if not self.exact:
-            most = "nobody can say how many" if high is None else f"{high:,}"
+            most = "an unknown number" if high is None else f"{high:,}"
             between = f", {low:,} to {most}"
         missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
         if self.interval_words:

@@ -1,4 +1,4 @@
-"""Formats: the table of formats, paths into records, and providers' usage.
+"""Formats: the table of formats, paths in records, and providers' usage.
 
 The table is data/formats.toml. A row describes a document, a message, or both. :mod:`budgetkit.requests.reading.parts`
 reads the parts of messages in all formats.
@@ -87,7 +87,7 @@ def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return the keys required by a condition, to rule out most conditions quickly."""
+    """Return the keys required by a condition, so that most conditions are ruled out quickly."""
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -183,7 +183,7 @@ def _otlp_value(value: Any) -> Any:
 
 
 def _numbered_to_lists(value: Any) -> Any:
-    """Convert objects whose keys are all numbers to lists."""
+    """Convert objects with only numeric keys to lists."""
     if not isinstance(value, dict):
         return value
     fields = {key: _numbered_to_lists(member) for key, member in value.items()}
@@ -276,7 +276,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row with the place of a format's messages.
+    """Return the row that locates a format's messages.
 
     >>> format_named("gemini").messages
     'contents'
@@ -294,7 +294,7 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return the format that a value misses by one field. Empty if none."""
+    """Return a hint if a value lacks only one field of a format, otherwise ""."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]
@@ -416,7 +416,7 @@ def seconds(stamp: Any) -> float:
 
 @cache
 def _paths() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of each meaning, from all rows of the table."""
+    """Return the paths for each meaning, from all rows of the table."""
     rows = format_table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
@@ -427,7 +427,7 @@ def _paths() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
-    """Keep the paths of each meaning that begin with a field of the record."""
+    """Select the paths for each meaning that begin with a field of the record."""
     return {
         meaning: tuple(path for path in where if path.partition(".")[0] in names)
         for meaning, where in _paths().items()
@@ -458,7 +458,7 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 
 def _priced_apart(word: Any) -> str:
-    """Return a word that affects the price; "" for the usual ones."""
+    """Return a tier, speed or region that affects the price, or ""."""
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 

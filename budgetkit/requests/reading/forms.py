@@ -31,17 +31,17 @@ from budgetkit.requests.reading.records import Pairing, Records, paired, read_re
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
-#: Where a message that can be saved keeps bytes, as text: {"type": "file", "base64": "QUJD"}.
+#: The key under which a saved message stores bytes as text: {"type": "file", "base64": "QUJD"}.
 BYTES = "base64"
 
-#: The row of the table of formats that reads the messages of a form.
+#: The row in the table of formats for the messages of each form.
 ROWS: Mapping[str, str] = {
     "responses": "openai-responses",
     "anthropic": "anthropic",
     "gemini": "gemini",
     "converse": "bedrock",
 }
-#: Types of blocks that only Anthropic has, with the field that tells them from others' blocks of that name.
+#: Types of blocks that only Anthropic has, with the field that distinguishes them from others of that name.
 _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
@@ -51,7 +51,7 @@ _ANTHROPIC: Mapping[str, str] = {
     "image": "source",
     "document": "source",
 }
-#: Types of items that stand in a request of OpenAI Responses without a role.
+#: Types of items without a role in a request to OpenAI Responses.
 _ITEMS = (
     "reasoning",
     "item_reference",
@@ -106,7 +106,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record into one per tool result and one for the rest.
+    """Split a record into one for each tool result and one for the rest.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]

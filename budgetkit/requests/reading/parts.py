@@ -63,7 +63,7 @@ def content_of(parts: list[Data]) -> Any:
 
 
 def joined_text(value: Any) -> str:
-    r"""Return all text in a text, an object with text, or a list of either.
+    r"""Return all text in a string, an object with text, or a list of these.
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -142,7 +142,7 @@ def _is_content(output: Any) -> bool:
 
 
 def _inner_parts(part: Raw) -> list[Data]:
-    """List the content of a document, search result or citation, headings first."""
+    """List the content of a document, search result or citation, starting with headings."""
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
         inner = value_at(part, "source.data")
@@ -199,12 +199,12 @@ def _image_part(part: Raw) -> Data:
 
 
 def objects_in(value: Any) -> list[Raw]:
-    """Return the objects in a list. Empty for any other value."""
+    """Return the objects in a list, or an empty list for any other value."""
     return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list unchanged. Empty for any other value."""
+    """Return a list unchanged, or an empty one for any other value."""
     return value if isinstance(value, list | tuple) else ()
 
 
@@ -214,7 +214,7 @@ def as_json(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Write a value as in a prompt: text unchanged, None as empty, others as JSON.
+    """Write a value as in a prompt: text unchanged, None as "", and others as JSON.
 
     >>> as_text({"place": "Oslo"}), as_text(None)
     ('{"place": "Oslo"}', '')
@@ -232,5 +232,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments and answers as in a prompt, without arguments as "{}"."""
+    """Write arguments and answers as in a prompt, using "{}" for no arguments."""
     return "{}" if value is None else as_text(value)

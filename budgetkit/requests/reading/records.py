@@ -66,7 +66,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far: tools by id, and ids without a result."""
+    """The calls read so far, with tools by id and the ids without a result."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Pairing:
 
 
 def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Assign missing ids to calls and results; return a note about orphans.
+    """Assign missing ids to calls and results, and return a note about orphans.
 
     An orphan is a result without a call.
 
@@ -150,7 +150,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call; assign a missing id from the oldest waiting call."""
+    """Return True if a result has a call, adding its id if missing."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")
@@ -187,7 +187,7 @@ def read_records(
     model: Any = None,
     read: Records | None = None,
 ) -> Records:
-    """Read records in order and append them; keep OpenAI's own format unchanged."""
+    """Read records in order and append them, keeping OpenAI's own format unchanged."""
     read = Records() if read is None else read
     skipped = 0
     last = row
@@ -305,7 +305,7 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[Data]:
-    """Convert one record to messages by its row, results of earlier calls first."""
+    """Convert one record to messages by its row, starting with results of earlier calls."""
     if row.role == "=":
         return []
     if row.each:
@@ -325,7 +325,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _fields(raw: Raw, row: Format) -> list[Data]:
-    """Read a record with one message per field, merging adjacent ones of one role."""
+    """Read a record with one message per field, merging adjacent messages of the same role."""
     messages: list[Data] = []
     for role, path in row.said:
         if not isinstance(text := value_at(raw, path), str) or not text:
@@ -495,7 +495,7 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Append a piece of an answer to the previous message; return True if done."""
+    """Append a piece of an answer to the previous message, if possible."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False

@@ -1,4 +1,4 @@
-"""Request: a provider's request, read from any of five formats.
+"""Requests to providers, read from any of five formats.
 
     OpenAI chat          messages, functions or tools, response_format
     OpenAI Responses     input, instructions, text.format
@@ -52,7 +52,7 @@ _SERVER_STATE = {
 }
 # Fields whose content the provider adds to the prompt, by path.
 _BESIDE = {
-    "chat": {"prediction": "a prediction", "documents": "documents beside the messages"},
+    "chat": {"prediction": "a prediction", "documents": "documents outside the messages"},
     "anthropic": {
         "mcp_servers": "tools of MCP servers",
         "container.skills": "skills of a container",
@@ -191,7 +191,7 @@ def _shape(raw: Raw) -> str | None:
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
-    """Return the messages of a body, the system text first."""
+    """Return the messages of a body, starting with the system text."""
     row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_message_records(raw, shape), row)
@@ -204,7 +204,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _message_records(raw: Raw, shape: str) -> list[Any]:
-    """List a request's messages, which may be a single one."""
+    """List a request's messages, even if there is only one without a list."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):
@@ -297,12 +297,12 @@ def request_settings(raw: Raw, shape: str) -> Data:
 
 
 def as_object(value: object) -> Raw:
-    """Return a mapping unchanged. Empty for any other value."""
+    """Return a mapping unchanged, or an empty one for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def text_or_empty(value: object) -> str:
-    """Return a text unchanged. Empty for any other value."""
+    """Return a text unchanged, or "" for any other value."""
     return value if isinstance(value, str) else ""
 
 

@@ -177,7 +177,7 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """List the tools inside an envelope, which may be a single one."""
+    """List the tools inside an envelope, even if there is only one without a list."""
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -233,7 +233,7 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
 
 def _builtin(tool: Schema) -> str:
-    """Return the name of a tool without a schema. Empty for a function."""
+    """Return the name of a tool without a schema, or "" for a function."""
     kind = tool.get("type")
     name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
@@ -247,7 +247,7 @@ def _builtin(tool: Schema) -> str:
 
 
 def unwrapped(tool: Schema) -> Schema:
-    """Remove the wrapping of ``{"type": "function", "function": {...}}``, if any."""
+    """Remove the wrapping ``{"type": "function", "function": {...}}``, if any."""
     function = tool.get("function")
     if isinstance(function, Mapping) and function:
         return function
@@ -309,7 +309,7 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List a schema's items, and its choices that are more than a type.
+    """List a schema's items, and any choices that are more than a type.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]
@@ -322,7 +322,7 @@ def inner_schemas(schema: Schema) -> list[Schema]:
 
 
 def choices_of(schema: Schema) -> list[str]:
-    """Return the values allowed by a schema, as texts. Empty if it allows any."""
+    """Return the values allowed by a schema, as texts, or none if it allows any."""
     return [*map(str, as_list(schema.get("enum")))]
 
 

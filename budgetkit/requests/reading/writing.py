@@ -1,4 +1,4 @@
-"""Writing: chat messages in a provider's format.
+"""Writing of chat messages in a provider's format.
 
 Messages that were read from that format are written unchanged.
 
@@ -57,7 +57,7 @@ class ProviderMessages:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Return the number of messages made from the first `stable` chat messages only."""
+        """Return the number of messages made only from the first `stable` chat messages."""
         return sum(end <= stable for end in self.ends)
 
 
@@ -209,7 +209,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _join_pieces(group: Sequence[Raw], form: str) -> Data:
-    """Join the remaining pieces of a split record, blocks in order."""
+    """Join the remaining pieces of a split record, with the blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
     for raw in group:

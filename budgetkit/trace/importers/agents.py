@@ -258,7 +258,7 @@ _SPEAKERS |= dict.fromkeys(
     ["text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup"],
     "assistant",
 )
-_NOTE = "Read from Cline's window. For the prompts themselves, load api_conversation_history.json beside it."
+_NOTE = "Read from Cline's window. For the prompts themselves, load api_conversation_history.json from the same folder."
 
 
 def cline_conversation(value: Raw) -> Data:

@@ -1,4 +1,4 @@
-"""GitHub Copilot: saved or exported VS Code chats, and sessions of the Copilot CLI.
+"""GitHub Copilot: saved or exported VS Code chats, and Copilot CLI sessions.
 
 VS Code writes a chat as one document of ``requests``, or as a journal whose lines set, extend and delete parts of that
 document. A request contains the typed question, the displayed answer and, under ``result.metadata``, the rounds of

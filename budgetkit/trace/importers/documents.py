@@ -1,4 +1,4 @@
-"""Documents: conversion of request bodies, exports and logs by the table of formats.
+"""Conversion of documents (request bodies, exports and logs) by the table of formats.
 
 Other fields keep their names next to the messages; a converted message keeps its source under ``native``. Content that
 could not be converted is listed under ``warnings``.
@@ -171,7 +171,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
-    """Read a list of messages without a row for its document, or return None.
+    """Read a list of messages whose document has no row, or return None.
 
     None if all are in OpenAI's own format.
     """
@@ -334,7 +334,7 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
         followed[leaf] = nodes[leaf]
         leaf = _at(nodes[leaf], "parent|parentId")
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
-    notes += notes_of({"Not counted: messages of abandoned branches": aside})
+    notes += notes_of({"Not counted: messages on abandoned branches": aside})
     return [node for node in reversed(followed.values()) if _speaks(node)]
 
 
@@ -360,7 +360,7 @@ _FIELDS = (
     "usage",
 )
 _DEEPEST_VALUE = 100
-_LIST = "a list of messages, or open files and tables with load_trace"
+_LIST = "a list of messages; open files and tables with load_trace"
 
 
 def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
@@ -397,7 +397,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
         raise TypeError(f"Invalid messages of type {type(values).__name__}. Expected {_LIST}.")
     if hasattr(values, "columns"):
-        raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
+        raise TypeError(f"Invalid messages of type DataFrame. Expected {_LIST}.")
     raw = [as_plain(value) for value in values]
     conversations = converted({"messages": raw}, pairing=pairing)
     if conversations:

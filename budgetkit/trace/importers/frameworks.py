@@ -168,7 +168,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             run.model = model or run.model
     if ids_alone and not runs:
         raise ValueError(
-            f"{ids_alone:,} answers without text: OpenAI stores them, and the trace has only their ids. "
+            f"{ids_alone:,} answers have no text, because OpenAI stores them and the trace has only their ids. "
             "Save the run's input list, or pass its session."
         )
 
@@ -182,7 +182,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 
 @dataclass
 class _Run:
-    """A run: its messages, its last request and its last answer.
+    """A run, with its messages, its last request and its last answer.
 
     Messages are stored as the next request repeats them.
     """
@@ -331,6 +331,6 @@ def assembled(answer: Any) -> Any:
 
 
 def _usage(events: Sequence[Raw]) -> Data:
-    """Merge the usage of several events; later values win."""
+    """Merge the usage of several events; later values take precedence."""
     usages = objects_in([value_at(event, format_table("streams")["usage"]) for event in events])
     return {key: value for usage in usages for key, value in usage.items() if value is not None}

@@ -28,7 +28,7 @@ from budgetkit.requests.reading.records import LocatedMessage, Records, paired, 
 from budgetkit.trace.importers import COPIED, agents, billed, notes_of, unknown_kinds
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
-#: How many records are looked at before a file that begins with unknown ones is taken for something else.
+#: Number of unknown records after which a file is no longer taken for a session.
 LOOKED_AT = 200
 
 
@@ -152,7 +152,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return the index of each record's predecessor; -1 for none."""
+    """Return the index of each record's predecessor, or -1 if there is none."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
@@ -276,7 +276,7 @@ def _with_message(record: Any) -> Any:
 
 
 def _speaker(record: Any) -> tuple[str | None, Any]:
-    """Return a record's sub-agent, None for the main agent, and its event."""
+    """Return a record's sub-agent (None for the main agent) and its event."""
     if not isinstance(record, Mapping):
         return None, record
     data: Any = record.get("data")
@@ -354,8 +354,8 @@ def _conversation(
     notes += notes_of(
         {
             "Left out: messages without a role": roleless,
-            "Not counted: messages of abandoned branches": left_messages,
-            "Counted in the usage: requests of abandoned branches": left_requests,
+            "Not counted: messages on abandoned branches": left_messages,
+            "Counted in the usage: requests on abandoned branches": left_requests,
             COPIED: copied,
         }
     )
@@ -497,7 +497,7 @@ def _is_copied(record: Raw) -> bool:
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
-    """Describe a compaction: its place, the messages kept, and the size before."""
+    """Describe a compaction by its place, the messages kept, and the size before it."""
     entry: Hashable = _name(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):

@@ -210,7 +210,7 @@ def _minified(random: Random, characters: int) -> Iterator[str]:
 
 
 def _words(random: Random, characters: int) -> Iterator[str]:
-    """Return random words, like those in identifiers and unknown names."""
+    """Yield random words, like those in identifiers and unknown names."""
     while True:
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
         yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
@@ -336,7 +336,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     return Corpus(tuple(generated))
 
 
-#: A corpus, a path (a string is the name of known texts, or a path), a frame with a column of texts, or texts.
+#: A corpus, a path (a string names known texts or a path), a frame with a text column, or texts.
 AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
 
 SHIPPED = "mini-corpus"
@@ -344,7 +344,7 @@ ODD = "odd text"
 BOTH = "mini-corpus and odd text"
 STANDARD_LIBRARY = "Python's standard library"
 
-#: Texts that every installation has.
+#: Texts included in every installation.
 KNOWN: dict[str, Callable[[], Corpus]] = {
     SHIPPED: shipped,
     ODD: lambda: odd(documents=5),
@@ -376,8 +376,8 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     Returns
     -------
     Corpus
-        A corpus with one document per text. An unknown class or language is "text"; a document of unknown source counts
-        as a separate source.
+        A corpus with one document per text. An unknown class or language is "text"; a document without a known source
+        counts as a separate source.
 
     Raises
     ------
@@ -423,7 +423,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     is_text = frame.map(lambda value: isinstance(value, str))
     if not is_text.to_numpy().any():
         raise ValueError(
-            f"No column of texts among {quoted(map(str, frame.columns))}. Pass a table with at least one."
+            f"No text column among {quoted(map(str, frame.columns))}. Pass a table with at least one."
         )
     records: list[dict[str, Any]] = [
         {str(name): value for name, value in row.items()} for row in frame.to_dict("records")
@@ -484,7 +484,7 @@ def read_texts(path: str) -> Corpus:
     with_text = corpus.where(lambda document: bool(document.text))
     if with_text.documents:
         return with_text
-    reason = "no text is there"
+    reason = "there is no text"
     if corpus.problems:
         first = corpus.problems[0]
         named = f"{one_line(Path(first.name).name)}, {one_line(first.reason)}"
@@ -503,7 +503,7 @@ def _table(path: Path) -> Corpus:
 
 
 def _is_json(path: Path) -> bool:
-    """Return True if a file with the suffix of a text contains JSON."""
+    """Return True if a file with a text suffix contains JSON."""
     text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
     return isinstance(text, str) and is_json(text)
 

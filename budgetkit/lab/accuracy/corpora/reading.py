@@ -1,4 +1,4 @@
-"""Texts from files and folders: documents, and the problems of unreadable files."""
+"""Texts from files and folders, with the problems of unreadable files."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Corpus:
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 
 
-#: Longest file that is read; a longer one is reported.
+#: Maximum size of a file to read; a larger one is reported.
 MOST_BYTES = 5_000_000
 
 #: Class and language of a file by its suffix; any other is ("text", its suffix).
@@ -189,7 +189,7 @@ LANGUAGES: Mapping[str, tuple[str, str]] = Table(
     }
 )
 
-#: Classes of files whose text may as well be Chinese, Japanese or Korean.
+#: Classes of files whose text may be Chinese, Japanese or Korean.
 _OF_TEXT = ("prose", "markup", "log", "text")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -208,7 +208,7 @@ def is_cjk(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    r"""Return True if a text is a JSON object or list, or JSON lines of them.
+    r"""Return True if a text is JSON or consists of JSON lines.
 
     >>> is_json('{"a": 1}\n{"a": 2}\n'), is_json("[1] See the notes.")
     (True, False)
@@ -240,7 +240,7 @@ def folder(
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; by default from each file's suffix, and from CJK text itself.
+        Class and language of all files; default: derived from each file's suffix, and for CJK from the text itself.
     most : int
         Maximum size of a file, in bytes.
 
@@ -389,7 +389,7 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
 
 
 def _lists_texts(manifest: Path) -> bool:
-    """Return True if a manifest lists texts and not conversations."""
+    """Return True if a manifest lists texts rather than conversations."""
     if not manifest.is_file():
         return False
     with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
@@ -397,7 +397,7 @@ def _lists_texts(manifest: Path) -> bool:
 
 
 def _from_manifest(root: Path, most: int) -> Corpus:
-    """Read a folder by its manifest, JSON lines as a document each."""
+    """Read the files in a folder's manifest; each JSON line is one document."""
     read: list[Document | Problem] = []
     with (root / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
         for row in csv.DictReader(manifest):
@@ -419,7 +419,7 @@ def _from_manifest(root: Path, most: int) -> Corpus:
 
 
 def rows_in(text: str, suffix: str) -> Iterator[object]:
-    """Yield the rows of a table; None for invalid JSON."""
+    """Yield the rows of a table, with None for invalid JSON."""
     if suffix != ".jsonl":
         yield from text_table(text, "\t" if suffix == ".tsv" else ",")
         return

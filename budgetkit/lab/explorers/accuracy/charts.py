@@ -1,4 +1,4 @@
-"""Figures of the view: specification, sentence and, if open, table."""
+"""Figures of the view, each with its sentence and, if open, its table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scene(stage: AccuracyStage) -> Data:
     return {
         "source": source(stage),
         "kpis": [*_errors(stage.results), *_costs(stage.results)],
-        "actions": {"reset_tip": "Back to the first settings; the texts stay"},
+        "actions": {"reset_tip": "Return to the initial settings; the texts stay"},
         "figures": [*FIGURES],
     }
 
@@ -101,12 +101,12 @@ def _costs(results: AccuracyResults) -> list[Data]:
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
+    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is also wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; seen texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
-        "Windows expected to overflow as the budget is. The buffer is a forecast for new texts, from "
+        "Windows expected to overflow with the present budget. The buffer is a forecast for new texts, from "
         f"{buffer.documents:,} measured ones"
     )
     return [
@@ -144,7 +144,7 @@ def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
 
 
 def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
-    """Draw one figure, unless nothing that it depends on has changed."""
+    """Draw one figure if anything that it depends on has changed."""
     results = stage.results
     depends: tuple[Hashable, ...] = (results.document,)
     if name in ("rooms", "buffers"):
@@ -213,7 +213,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
 
 
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
-    """Return error and speed of the core's, the chosen and the reference counters."""
+    """Return the error and speed of the core's counters, the chosen one and the reference."""
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
@@ -267,9 +267,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             stays = ""
             if history["tokens"].nunique() == 1:
                 stays = f" The {results.budget.remainder} budget is not touched."
-            return (
-                f"{sentence}, and {held_back} with the buffer, which guards a full window.{stays}"
-            )
+            return f"{sentence}, and {held_back} with the buffer, which is sized for a full window.{stays}"
         case "buffers":
             buffer = results.buffer
             tokens = f"{results.buffered_budget.sizes['safety']:,}"
@@ -277,7 +275,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             certainty = buffer.warning or "the bars are 95 % intervals"
             return f"At a risk of {100 * buffer.risk:g} % hold {back}; {certainty}."
         case "speeds":
-            return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
+            return "Speed measured just now on this machine with these texts; error over the selected documents."
     # How much text fills the window.
     base = "English" if (table["language"] == "en").any() else "the cheapest"
     size = first["characters_in_window"]

@@ -75,7 +75,7 @@ def controls(stage: AccuracyStage) -> Panel:
         encodings=encoding_names(),
         texts=[(name, name) for name in stage.library.texts.names],
         kinds=[
-            ((), "all of the classes chosen"),
+            ((), "all chosen classes"),
             *((kind, f"{kind_name(kind)} ({many:,})") for kind, many in kinds),
         ],
         classes=[
@@ -142,7 +142,7 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
 
 
 def round_sizes(low: int, high: int) -> list[int]:
-    """Return round numbers of characters between two lengths.
+    """Return round lengths between two lengths, in characters.
 
     Examples
     --------
@@ -167,12 +167,12 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Choose the reference counter; an empty name means the model's own."""
+    """Choose the reference counter, or the model's own with an empty name."""
     return replace(stage.settings, exact=name.strip() or None)
 
 
 def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
-    """Cut the documents to pieces of about that length; None leaves them whole."""
+    """Cut the documents into pieces of about that length; None leaves them whole."""
     length = None if characters is None else check_tokens("pieces", characters)
     return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
@@ -207,12 +207,12 @@ def choose_lengths(
 
 
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
-    """Return the settings with another accepted chance of an overflow."""
+    """Return the settings with another accepted risk of an overflow."""
     return replace(stage.settings, risk=round(chance, 6))
 
 
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
-    """Set the mix of texts in a window.
+    """Set the mix of texts that fill a window.
 
     None means texts of one kind, "mixed" texts of all kinds.
     """
@@ -225,7 +225,9 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
     """Choose a document by position; None means the one with the largest error."""
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
-        raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")
+        raise LookupError(
+            f"Unknown document {brief(document)}. Choose a number from 0 to {last:,}."
+        )
     return replace(stage.settings, document=document)
 
 
@@ -258,19 +260,19 @@ def reader(stage: AccuracyStage) -> Data:
 
 
 def heading(stage: AccuracyStage) -> str:
-    """Return the title of a report: the two counters and the texts."""
+    """Return the title of a report, with the two counters and the texts."""
     results = stage.results
     return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """Explorer of a cheap counter's error and a safe buffer for it.
+    """Explore a cheap counter's error and a safe buffer for it.
 
     Parameters
     ----------
     counter : str, Counter or callable, default "chars/4"
         The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.accuracy.calibrate`
-        gives, or a function from text to tokens.
+        returns, or a function that counts the tokens in a text.
     corpus : str, Path, Corpus, DataFrame or iterable, default "mini-corpus"
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
         folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.

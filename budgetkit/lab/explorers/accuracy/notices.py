@@ -1,4 +1,4 @@
-"""Notices: sentences on the count's error, the buffer and the sources."""
+"""Notices: sentences about the count's error, the buffer and the sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counter_label(count: Counter, short: str = "") -> str:
 
 
 def as_percent(share: float) -> str:
-    """Return a share of the window as percent.
+    """Return a share of the window as a percentage.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Describe a buffer's certainty; it is unknown for a single document."""
+    """Describe how certain a buffer is; this is unknown for a single document."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
 def status(stage: AccuracyStage) -> Data:
-    """Return the status: the count's error and the buffer to hold back."""
+    """Return the status: the error of the count, and the buffer to reserve."""
     results = stage.results
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
@@ -71,8 +71,8 @@ def status(stage: AccuracyStage) -> Data:
     pool = ""
     if missing > 0 and results.budget.shared_pool >= 0:
         pool = (
-            f"With that buffer the caps claim {missing:,} tokens more than there is. Lower caps, or choose a larger "
-            "window."
+            f"With that buffer the caps claim {missing:,} tokens more than the window has. Lower caps, or choose a "
+            "larger window."
         )
     notes = [
         *results.buffer.warning.split("; "),
@@ -123,7 +123,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
         f"{results.buffered_budget.sizes['safety']:,} tokens, to expect at most {_often(risk)}."
     )
     if not (results.errors["error"] < 0).any():
-        sentence += " None of these texts is undercounted; the forecast is about texts not seen."
+        sentence += " None of these texts is undercounted; the forecast is for unseen texts."
     return sentence
 
 
@@ -222,7 +222,7 @@ def accuracy_program(results: AccuracyResults) -> str:
 
 
 def provenance(results: AccuracyResults) -> str:
-    """Return the basis of the buffer in one line."""
+    """Describe the basis of the buffer in one line."""
     kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
     warning = f"; {results.buffer.warning}" if results.buffer.warning else ""
     sentence = (

@@ -1,4 +1,4 @@
-"""Settings of the accuracy explorer, and their results: the errors, the buffer, and the effect on a budget.
+"""Settings of the accuracy explorer, and their results: errors, buffer, and effect on a budget.
 
 The library counts once; all else here is arithmetic and runs at every move of a slider.
 """
@@ -41,7 +41,7 @@ class AccuracySettings:
     exact: str | None = None
     corpus: str = SHIPPED
     pieces: int | None = None
-    #: Class and language of the texts at hand; None: what most texts are of, (): all of the classes chosen.
+    #: Class and language of the texts; None for those of most texts, () for all chosen classes.
     kind: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     shortest: int | None = None
@@ -51,11 +51,11 @@ class AccuracySettings:
     document: int | None = None
     budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
 
-    #: The shelf of the library that holds the contents shown.
+    #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
-        """Return the settings with another budget for the error; another model's exact count is removed."""
+        """Return the settings with another budget, without another model's exact counter."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
@@ -82,7 +82,7 @@ _NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the documents' kinds of text, a class and a language each, in their order.
+    """Return the documents' kinds of text in order, each a class and a language.
 
     Examples
     --------
@@ -178,7 +178,7 @@ BATCH = 400_000  # characters counted between two reports
 
 @dataclass(frozen=True)
 class CountedTexts:
-    """A corpus, cut to pieces or whole, and its counts, kept in the library."""
+    """A corpus, cut into pieces or whole, and its counts, kept in the library."""
 
     library: Library
     name: str
@@ -191,7 +191,7 @@ class CountedTexts:
 
     @property
     def corpus(self) -> Corpus:
-        """The documents, cut to pieces if a piece length is set."""
+        """The documents, cut into pieces if a piece length is set."""
         return self.library.once((self.selection, "corpus"), self._cut)
 
     def counts(self, counter: Counter) -> Ints:
@@ -272,9 +272,9 @@ class AccuracyResults:
     texts: CountedTexts
     all_errors: pd.DataFrame
     errors: pd.DataFrame
-    #: Documents that the buffer is learned from: all kinds, with the one at hand told apart.
+    #: Documents that the buffer is computed from: all kinds, with the chosen one marked.
     buffer_errors: pd.DataFrame
-    #: Class and language of the texts at hand; () where these are all of the classes chosen.
+    #: Class and language of the texts; () for all chosen classes.
     kind: tuple[str, ...]
     filled_windows: FilledWindows
     buffer: Buffer

@@ -1,4 +1,4 @@
-"""Tokens: a document line by line, its tokens coloured, and how each line is counted.
+"""Tokens: a document line by line, with coloured tokens and the count of each line.
 
 A token may be part of a character. The character is shown at its first token, with a small mark, ⁺, for each further
 one.
@@ -42,7 +42,7 @@ class Token:
 
 
 def token_pieces(text: str, exact: ExactCounter) -> list[Token]:
-    """Cut a text into its tokens, characters whole.
+    """Cut a text into its tokens without splitting characters.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         part = f"The first {characters:,} of {len(text):,} characters: "
     split = ""
     if any(t.shared > 1 for t in tokens):
-        split = f" {FURTHER} is a further token of the same character."
+        split = f" {FURTHER} marks another token of the same character."
     kind = "estimates" if basis_of(count) == "estimate" else "counts"
     note = (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
@@ -110,7 +110,7 @@ def beginning_of(text: str) -> str:
 
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
-    r"""Gather tokens into lines; a token with a line break ends its line.
+    r"""Group tokens into lines; a token with a line break ends its line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The budget explorer: sliders, a drawn split, and a conversation's cuts."""
+"""The budget explorer: sliders, the split as a bar, and a conversation's cuts."""
 
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 

@@ -1,4 +1,4 @@
-"""Bar: the window as segments, one per section, the shared pool and the reserves, and a handle for each line."""
+"""Bar: the window as segments, with a handle for each line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from budgetkit.message import Data
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 
-#: What a window of each kind is called, and where the answer stands.
+#: The name of each kind of window, and the place of the answer.
 WINDOWS = {"shared": "context window", "input": "input window", "usable": "usable window"}
 BESIDE = {
     "shared": "",
     "input": "the answer comes on top of the window",
-    "usable": "room for the answer is left beside the window",
+    "usable": "the answer has its own space outside the window",
 }
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
@@ -124,7 +124,7 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
 
 
 def _is_beside(budget: Budget, claim: Claim) -> bool:
-    """Return True for the answer's reserve in a window without the answer."""
+    """Return True for the answer's reserve if the window does not include the answer."""
     serves = {reserve.name: reserve.serves for reserve in budget.reserves}
     return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
 
@@ -281,7 +281,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         left = signed(table["tokens"][-1])
         shares = f"caps: the shared pool has {left}"
         if takes_the_rest(budget):
-            shares = f"what the other sections take: {table['line'][-1]} may have {left}"
+            shares = f"the demand of the other sections: {table['line'][-1]} may have {left}"
         return figures.waterfall, table, f"Window minus reserves minus {shares} tokens."
 
     if name == "sections":
@@ -332,13 +332,13 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
     if name == "conversations" and results.conversations is not None:
         table = figures.conversations.answer(budget, results.conversations)
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
-        note = f"{lost} lose something at some turn.{_cut_anywhere(results.conversations)}"
+        note = f"{lost} lose something in at least one turn.{_cut_anywhere(results.conversations)}"
         return figures.conversations, table, note
     raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
 
 
 def _cut_anywhere(requests: RequestBatch) -> str:
-    """Add a note if there are too many messages to plan one by one."""
+    """Return a note if there are too many messages to plan one by one."""
     if requests.items is not None:
         return ""
-    return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
+    return f" {len(requests.demand):,} turns are too many to plan message by message, so sections are cut anywhere."

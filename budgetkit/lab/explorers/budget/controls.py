@@ -1,4 +1,4 @@
-"""Controls of a budget, and their commands: one function each, from settings to settings.
+"""Controls of a budget, and their commands, which turn settings into new settings.
 
 The changes of a budget serve every explorer (`explorers/commands.py`).
 """
@@ -47,7 +47,7 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model; keep the lines and, if possible, the window.
+    """Choose another model, keeping the lines and, if possible, the window.
 
     If a model does not have that window, its longest window is used.
     """
@@ -62,7 +62,7 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
 
 
 def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Choose a preset; keep the window and locked lines."""
+    """Choose a preset, keeping the window and locked lines."""
     if name == OWN and stage.settings.own is not None:
         return stage.settings
     preset(name)
@@ -76,7 +76,7 @@ def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
-    """Let a section have all that it asks for, from the caps that others leave unused."""
+    """Give a section its whole demand, from tokens that other caps leave unused."""
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
@@ -119,7 +119,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Limit a line to a range; an upper limit of the whole window is none."""
+    """Limit a line to a range; the whole window as upper limit means no limit."""
     window = stage.results.plan.budget.window
     amount = amounts(stage).get(line)
     if isinstance(amount, Share):
@@ -147,7 +147,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Switch a section off with a cap of 0, or on with its initial cap."""
+    """Switch a section off (a cap of 0) or on (its initial cap)."""
     sections = stage.results.plan.budget.sections
     if line not in sections:
         raise LookupError(unknown_name("section", line, sections))
@@ -159,12 +159,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter; an empty name means the model's own."""
+    """Choose the plan's counter, or the model's own with an empty name."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter to compare with; an empty name means the default."""
+    """Choose the cheap counter to compare with, or the default with an empty name."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)
@@ -242,7 +242,7 @@ def begun(
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
-    """Return the settings for a budget: its preset, or a custom one."""
+    """Return the settings for a budget, as a preset or as a custom budget."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
         return plain
@@ -255,7 +255,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     return plain
 
 
-#: Changes of a budget, which every explorer knows.
+#: Changes to a budget, which every explorer accepts.
 BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "model": choose_model,
     "preset": choose_preset,
@@ -269,7 +269,7 @@ BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "setup": take_setup,
     "load": load,
 }
-#: What the budget explorer knows beside them: the turn it plans, sizes that are typed in, and a budget to compare.
+#: Additional commands of the budget explorer: the planned turn, typed sizes, and a budget to compare.
 COMMANDS: Mapping[str, Callable[..., BudgetSettings]] = {
     "turn": choose_turn,
     "demand": type_demand,
@@ -389,7 +389,7 @@ def add_lines(
             {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
             Input("size", {"line": name}),
-            tip=f"{name}, in percent of the window",
+            tip=f"{name}, as a percentage of the window",
             box_tip=f"{name}, in tokens{empty}",
             share=of_window,
             color=colour(name),
@@ -417,10 +417,10 @@ def add_lines(
 
 
 def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
-    """Add the slider that steps through a conversation."""
+    """Add the slider for stepping through a conversation."""
     number = Number(now, 1, last)
     slide = {"min": 1, "max": last, "step": 1, "value": now}
-    panel.line(key, label, slide, number, box_tip=f"{label}, by its number")
+    panel.line(key, label, slide, number, box_tip=f"{label} number")
 
 
 def add_trace(panel: Panel, stage: AnyStage) -> None:
@@ -475,7 +475,7 @@ def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:
         places = [place for place, title in enumerate(titles) if part in title.casefold()]
         if not places:
             raise LookupError(
-                f"None of the {len(titles):,} titles contains {brief(value)}. Type another part of a title."
+                f"None of the {len(titles):,} titles contains {brief(value)}. Type part of another title."
             )
         return now if now in places else places[0]
 

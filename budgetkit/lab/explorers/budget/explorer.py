@@ -1,4 +1,4 @@
-"""BudgetExplorer: a budget on sliders, its drawn split, and a conversation's cuts."""
+"""BudgetExplorer: a budget's sliders, its split as a bar, and a conversation's cuts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIRST = 2
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader with the plan's items in order. Empty for typed sizes."""
+    """Return the reader with the plan's items in order, or nothing for typed sizes."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -61,7 +61,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block for each shown item and each run of others."""
+    """Yield a block for each shown item and for each run of hidden ones."""
     decisions = plan.decisions
     columns = decisions.columns
 
@@ -123,7 +123,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
 
 
 def requests(stage: BudgetStage) -> Data:
-    """Return the turns with their messages. Empty without a conversation."""
+    """Return the turns with their messages, or nothing without a conversation."""
     results = stage.results
     if results.turns is None or results.trace is None:
         return {}
@@ -154,7 +154,7 @@ def status_with_reasons(stage: BudgetStage) -> Data:
 
 
 def heading(stage: BudgetStage) -> str:
-    """Return the title of a report: the budget, its window and the conversation."""
+    """Return the title of a report, with the budget, its window and the conversation."""
     settings = stage.settings
     budget = stage.results.budget
     trace = stage.results.trace
@@ -170,7 +170,7 @@ OPENS: list[Data] = [
 ]
 
 
-#: What can be opened beside the figures.
+#: The panels that can be opened next to the figures.
 FOLDS = {
     "why": Fold("Why is something lost?", "budgetkit.lab.explorers.budget.why:WhyFold"),
     "billed": Fold("What is billed?", "budgetkit.lab.explorers.reading:BilledFold"),
@@ -183,7 +183,7 @@ BudgetView = view_of(
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
-    """Explorer of a budget with sliders.
+    """Explore a budget with sliders.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     @property
     def budget(self) -> Budget:
-        """The current budget; its deficit is signed if it exceeds the window."""
+        """The current budget, with a signed deficit if it exceeds the window."""
         return self.stage.results.budget
 
     @property

@@ -1,4 +1,4 @@
-"""Notices: sentences on the fit, losses, fixes and the numbers' sources."""
+"""Notices: sentences about the fit, losses, fixes and sources of the numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from budgetkit.trace import Trace, shipped_traces
 
 
 def status(stage: BudgetStage) -> Data:
-    """Return whether everything fits and, if not, how to fix it."""
+    """Say whether everything fits and, if not, how to fix it."""
     results = stage.results
     plan = results.plan
     budget = plan.budget
@@ -89,13 +89,13 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the answer's reserve exceeds the model's longest answer."""
+    """Return a warning if the reserve for the answer exceeds the model's longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """Return a notice if the model lacks the chosen window."""
+    """Return a notice if the chosen window is larger than the model's."""
     chosen = results.missing_window
     if chosen is None:
         return []
@@ -125,7 +125,7 @@ def for_the_hand(warning: str) -> str:
 
 
 def silent(trace: Trace) -> Data:
-    """Return the status of a conversation without anything to count.
+    """Return the status of a conversation that contains nothing to count.
 
     It is unknown whether the budget fits.
     """
@@ -139,7 +139,7 @@ def sentence(text: str) -> str:
 
 
 def source(stage: BudgetStage) -> str:
-    """Describe the source of the demands and their counter."""
+    """Describe the source of the demands, and their counter."""
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:
@@ -157,7 +157,7 @@ def source(stage: BudgetStage) -> str:
 
 
 def conversation_label(settings: BudgetSettings, trace: Trace, many: int) -> str:
-    """Return a conversation's name, with its number if the file holds several."""
+    """Return a conversation's name, with its number if the file has several."""
     if many == 1:
         return title_of(str(settings.trace), trace)
     number = f"conversation {settings.conversation + 1:,} of {many:,}"
@@ -165,7 +165,7 @@ def conversation_label(settings: BudgetSettings, trace: Trace, many: int) -> str
 
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
-    """Describe the counter of a conversation, and the content left uncounted."""
+    """Describe the counter of a conversation, and any uncounted content."""
     left = ""
     if trace.uncounted:
         left = f", without its {' and '.join(trace.uncounted)}"
@@ -206,7 +206,7 @@ def texts(stage: BudgetStage) -> dict[str, str]:
 
 
 def counter_of(settings: BudgetSettings) -> str:
-    """Return the call that makes the counter."""
+    """Return the Python call that makes the counter."""
     return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
 
 

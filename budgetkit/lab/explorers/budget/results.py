@@ -29,8 +29,8 @@ from budgetkit.requests import Framing, framing_for
 from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
-#: Turns that are planned item by item on every move, and items of all of them together: each turn has all of its
-#: conversation so far, and an item takes about 150 bytes. Of more the sections are cut anywhere.
+#: Maximum turns, and items in all turns, that are planned item by item on every move; beyond it, sections are cut at
+#: any point. A turn contains the whole conversation so far, and an item takes about 150 bytes.
 MOST_TURNS = 5_000
 MOST_ITEMS = 1_000_000
 _MOST_CUTS = 20_000
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class FileRequests:
-    """The requests of a file for one counter and role table.
+    """The requests of a file, for one counter and one role table.
 
     A conversation is identified by its position in the file, a turn by its number.
     """
@@ -108,7 +108,7 @@ class FileRequests:
 
     @property
     def cut(self) -> Cut:
-        """Function that cuts an item; each cut is computed once."""
+        """A function that cuts an item, computing each cut once."""
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
 
     def _batch(
@@ -215,7 +215,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 
 
 def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
-    """Return the budget to plan with; its signed deficit lets an excess be shown.
+    """Return the budget to plan with, whose signed deficit allows an excess to be shown.
 
     Without a role table, undeclared sections draw on its pool.
     """
@@ -226,7 +226,7 @@ def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
 
 
 def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
-    """Add the demand of every turn, and the chosen one's plan."""
+    """Add the demand of every turn, and the plan of the chosen one."""
     name = str(settings.trace)
     conversation = settings.conversation
     budget = bare.plan.budget
@@ -276,7 +276,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
 
 
 def same_count(one: Counter, other: Counter) -> bool:
-    """Return True if two counters give the same numbers.
+    """Return True if two counters always give the same counts.
 
     Examples
     --------
@@ -290,14 +290,14 @@ def same_count(one: Counter, other: Counter) -> bool:
 
 
 def is_own(count: Counter, model: Model) -> bool:
-    """Return True if a counter gives the model's own numbers."""
+    """Return True if a counter's counts equal the model's own."""
     return (
         count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
     )
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget adapted to the demands of another one."""
+    """Return a pinned budget that can be planned with the demands of another one."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
@@ -332,14 +332,14 @@ class UnknownModelError(ValueError):
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return the demands without a trace: typical and typed sizes."""
+    """Return the demands without a trace, from typical and typed sizes."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}
     return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Return a budget with its preset's deficit rule, if that is valid."""
+    """Return a budget with its preset's deficit rule, if it is valid under that rule."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

@@ -15,12 +15,12 @@ from budgetkit.budget.errors import unknown_name
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import preset
 
-#: Reserves that have a slider even where the budget holds none: they claim nothing until they are moved.
+#: Reserves with a slider even if the budget lacks them; they claim nothing until they are moved.
 USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 
 
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
-    """Return the amount of each line; a section without its cap gets its previous one."""
+    """Return the amount of each line; an uncapped section has its previous cap."""
     before = {line.name: line.amount for line in base}
     whole = with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
     return {
@@ -40,7 +40,7 @@ def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
 
 
 def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
-    """Return an amount of the same kind with another size.
+    """Return an amount of the same kind with a different size.
 
     Examples
     --------
@@ -70,7 +70,9 @@ def shortest_ratio(tokens: int, window: int) -> Decimal:
         scaled = -(-exact.numerator * 10**digits // exact.denominator)  # rounded up
         if scaled * window // 10**digits == tokens:
             return Decimal(scaled).scaleb(-digits)
-    raise ArithmeticError(f"{tokens:,} of {window:,} tokens has no decimal of 40 digits")
+    raise ArithmeticError(
+        f"{tokens:,} of {window:,} tokens cannot be written with 40 decimal digits"
+    )
 
 
 OWN = "own"
@@ -99,13 +101,13 @@ class BudgetSettings:
     preset: str = "chat"
     model: str = DEFAULT_MODEL
     window: int | None = None
-    #: The window that somebody chose, where the model does not have it.
+    #: The chosen window, if the model does not have it.
     missing_window: int | None = None
     own: Budget | None = None
     lines: Mapping[str, Amount | None] = field(default_factory=dict)
     locks: Mapping[str, int | None] = field(default_factory=dict)
     counter: str | None = None
-    #: The quick count whose error is shown; a model alone never changes it.
+    #: The cheap count whose error is shown; choosing a model never changes it.
     cheap: str = ROUGH
     trace: str | None = None
     path: str = ""
@@ -113,7 +115,7 @@ class BudgetSettings:
     turn: int | None = None
     demand: Mapping[str, int] = field(default_factory=dict)
     pinned: Budget | None = None
-    #: Settings that stand side by side with the present ones.
+    #: Settings to compare with the present ones.
     pins: tuple[BudgetSettings, ...] = ()
 
     def base(self, model: Model) -> Budget:
@@ -132,16 +134,16 @@ class BudgetSettings:
         whole = with_reserves(replace(self.base(model), deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
 
-    #: The shelf of the library that holds the contents shown.
+    #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
 
     @property
     def budget_settings(self) -> BudgetSettings:
-        """The part of the settings that is about the budget: here all of them."""
+        """The settings of the budget: here all of them."""
         return self
 
     def with_budget(self, budget_settings: BudgetSettings) -> BudgetSettings:
-        """Return the settings with another part about the budget."""
+        """Return the settings with other budget settings."""
         return budget_settings
 
     def showing(self, name: str | None, path: str = "") -> BudgetSettings:
@@ -149,7 +151,7 @@ class BudgetSettings:
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation of the file, by position from 0."""
+        """Return the settings for another conversation in the file, by position from 0."""
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
@@ -189,7 +191,7 @@ class BudgetSettings:
         )
 
     def next_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
-        """Return the settings with one line of another amount."""
+        """Return the settings with another amount for one line."""
         if line in self.locks:
             locked = self.locks[line]
             size = "without a cap" if locked is None else f"at {locked:,} tokens"
@@ -214,7 +216,7 @@ def longest_window(model: Model, kind: str = "") -> int | None:
 
 
 def enough_window(budget: Budget, model: Model, is_enough: Callable[[int], bool]) -> list[int]:
-    """Return the first usual window above the budget's that is enough; none if the model has no such window."""
+    """Return the next usual window that is large enough, if the model has one."""
     longest = longest_window(model, budget.kind) or 0
     wider = [window for window in WINDOWS if budget.window < window <= longest]
     place = bisect_left(wider, True, key=is_enough)
@@ -243,5 +245,5 @@ def window_stops(longest: int | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=32)
 def _made(name: str, sized: Model) -> Budget:
-    """Return a preset's budget, which every step of a move needs."""
+    """Return a preset's budget, cached because every step of a drag needs it."""
     return preset(name)(sized)

@@ -1,4 +1,4 @@
-"""Reasons for a loss, with the smallest fixes as buttons."""
+"""Reasons for a loss, and the smallest fixes as buttons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST = 90  # characters of a message
 
 
 class WhyFold(Content):
-    """Panel on a loss and the changes that would prevent it."""
+    """Panel about a loss and the changes that would prevent it."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         super().__init__(again)
@@ -65,18 +65,18 @@ class WhyFold(Content):
         return [*parts, text_part(why.unmended or none)]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Show another section or message, or return the settings with a chosen fix."""
+        """Show another section or message, or return the settings with the chosen fix."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
         if self._settings is not stage.settings or str(event["mend"]) not in self._offers:
             raise ValueError(
-                "The budget has changed since these changes were computed. Choose one that is offered now."
+                "These fixes are out of date, because the budget has changed. Choose one of the current fixes."
             )
         return self._offers[str(event["mend"])]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
-        """Return a change to offer, after planning its settings again."""
+        """Return a change to offer, after testing it with a new plan."""
         row = {"text": mend.sentence, "note": "needs a locked line to change"}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting does this."}
@@ -92,7 +92,7 @@ class WhyFold(Content):
 
 
 def remedies(stage: BudgetStage) -> list[Data]:
-    """Return single changes to offer, each planned and confirmed first."""
+    """Return single changes to offer, each tested with a new plan."""
     plan = stage.results.plan
     budget = plan.budget
     left = left_of_pool(plan)
@@ -144,7 +144,7 @@ def _moved(
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
-    """Return a button for a change, with what stays cut, and the bar after it."""
+    """Return a button for a change, with the tokens still cut and the resulting bar."""
     if rest := sum(grant.cut for grant in after.grants):
         label = f"{label} ({rest:,} still cut)"
     shown = bar(replace(stage, results=replace(stage.results, plan=after)))
@@ -152,7 +152,7 @@ def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
 
 
 def lost_sections(plan: Plan) -> list[str]:
-    """Return the sections that lose something, the most tokens first."""
+    """Return the sections that lose something, ordered by tokens lost."""
     return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
 
 
@@ -174,7 +174,7 @@ def planned(stage: BudgetStage) -> Plan:
 
 
 def difference(before: Plan, after: Plan) -> str:
-    """Summarise the difference between two plans: the tokens cut and left."""
+    """Summarise the difference between two plans, in tokens cut and left."""
     cuts = {g.section: after[g.section].cut - g.cut for g in before.grants}
     lost = [
         f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens
@@ -193,7 +193,7 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
-    """Return settings that make a change: a moved line, or a custom budget."""
+    """Yield settings that make a change, by moving a line or with a custom budget."""
     settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
@@ -215,7 +215,7 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
 
 
 def _is_lost(plan: Plan, of: str | int) -> bool:
-    """Return True if a section or an item has losses."""
+    """Return True if a section or an item loses tokens."""
     if isinstance(of, str):
         return plan[of].cut != 0
     return int(plan.decisions.kept[of]) < plan.decisions.columns.items[of].tokens

@@ -20,7 +20,8 @@ from budgetkit.message import Data
 _MARKS = "The conversation marks which earlier messages a later one needs."
 _GUESS = (
     "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "
-    "a number, needs the one that said it first. Good to compare policies; it says nothing about answers."
+    "a number, needs the message that first contained it. This helps to compare policies but says nothing about "
+    "answers."
 )
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
 #: The tabs under the first figure: the messages, the other figures, and the folds.
@@ -52,7 +53,7 @@ def scene(stage: ConversationStage) -> Data:
 
 
 def lanes(results: ConversationResults) -> list[Data]:
-    """Return a row for each compared rule, the cheapest first."""
+    """Return a row for each compared rule, cheapest first."""
     order = [*results.replays]
     drawn = []
     for row in table_rows(results.compared.ranking):
@@ -173,7 +174,7 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 
 def marked(spec: Data, request: int) -> Data:
-    """Return a copy of a figure with a vertical line at a request."""
+    """Return a copy of a figure with a vertical line at one request."""
     ends = {"x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
     line = {"color": GREY, "width": 1.5}
     here = {"type": "line", "name": "here", **ends, "line": line}
@@ -194,14 +195,14 @@ def _note(name: str, table: pd.DataFrame, results: ConversationResults) -> str:
         case "caching":
             row = table.iloc[results.request - 1]
             parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
-            timed = " The messages carry no times, so every pause counts as short."
+            timed = " The messages have no timestamps, so every pause counts as short."
             if results.timed:
                 timed = ""
             return f"{here.capitalize()}: {', '.join(parts)} tokens.{timed}"
         case "dropping":
             gone = int((table["until"] <= results.request).sum())
             return (
-                f"Each line is a message while it is in the window; by {here} {gone:,} have left."
+                f"Each line is a message while it is in the window; by {here}, {gone:,} are gone."
             )
         case "spending":
             return _spending_note(table)
@@ -236,6 +237,6 @@ def _fan_note(results: ConversationResults) -> str:
     drawn += " and from other conversations of its file" * (results.pace is not None)
     # The past is certain: a band of the whole would hide the width of the growth's band.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
-    growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."
+    growth = f"Over the next {sizes.shape[1] - known:,} turns, 90 % of them add {low:,.0f} to {high:,.0f} tokens."
     sentence = "; ".join(parts).capitalize() or "No limit is reached in the turns drawn"
     return f"{drawn}, unpruned. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"

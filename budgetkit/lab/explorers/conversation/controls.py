@@ -39,7 +39,7 @@ from budgetkit.pruning.policies import SYSTEMS
 
 
 def choose_policies(stage: ConversationStage, names: Sequence[str]) -> ConversationSettings:
-    """Compare these policies."""
+    """Choose the policies to compare."""
     chosen = tuple(dict.fromkeys(names))
     if not chosen:
         raise ValueError("No policy is chosen. Choose at least one.")
@@ -48,7 +48,7 @@ def choose_policies(stage: ConversationStage, names: Sequence[str]) -> Conversat
 
 
 def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Show a policy in detail; it is chosen with it."""
+    """Show a policy in detail, choosing it if necessary."""
     settings = stage.settings
     return replace(settings, main=name, chosen=tuple(dict.fromkeys([*settings.chosen, name])))
 
@@ -59,11 +59,11 @@ def set_number(
     number: str,
     value: float,
 ) -> ConversationSettings:
-    """Set a number of a policy."""
+    """Set a parameter of a policy."""
     known = CHOICES[policy].parameters if policy in CHOICES else {}
     if number not in known:
         fix = f"Choose one of: {quoted(known)}." if known else "Choose another policy."
-        raise LookupError(f"Policy {brief(policy)} has no number {brief(number)}. {fix}")
+        raise LookupError(f"Policy {brief(policy)} has no parameter {brief(number)}. {fix}")
     bounds = known[number]
     if not (value == value // 1 and bounds.low <= value <= bounds.high):
         limits = f"a whole number of {bounds.unit} from {bounds.low:,} to {bounds.high:,}"
@@ -82,7 +82,7 @@ def set_floor(
 
 
 def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
-    """Choose one request per turn or per answer; the shown request stays in its turn."""
+    """Choose one request per turn or per answer, staying in the shown turn."""
     request = stage.settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(stage.results.trace, by)]
@@ -97,23 +97,23 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Choose a prompt cache by name; empty means the model provider's cache."""
+    """Choose a prompt cache by name, or the model provider's with an empty name."""
     rules = stage.settings.own_cache if name == OWN else name or None
     return replace(stage.settings, rules=rules)
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Set the lifetime of the prompt cache; empty for its default."""
+    """Set the lifetime of the prompt cache; an empty text restores its default."""
     return replace(stage.settings, lifetime=name or None)
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Use the listed prices of another day; an empty text means today."""
+    """Use the listed prices for another day; an empty text means today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
         raise ValueError(
-            f"Invalid day {brief(text.strip())}. Write it as YYYY-MM-DD, such as 2026-01-31."
+            f"Invalid date {brief(text.strip())}. Write it as YYYY-MM-DD, such as 2026-01-31."
         ) from None
     return replace(stage.settings, on=day, given_prices=None)
 
@@ -123,7 +123,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price in dollars per million tokens; None means the listed one."""
+    """Set a price in dollars per million tokens, or the listed one with None."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}
@@ -131,7 +131,7 @@ def type_price(
     if price is None:
         return replace(stage.settings, prices=prices)
     if not 0 <= price < math.inf:
-        limits = "dollars for a million tokens, from 0 on, or nothing for the listed price"
+        limits = "dollars per million tokens, 0 or more, or nothing for the listed price"
         raise ValueError(out_of_range(f"price for {of.replace('_', ' ')}", price, limits))
     return replace(stage.settings, prices={**prices, of: price})
 
@@ -147,9 +147,9 @@ def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
 
 
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
-    """Set the spending limit in US dollars; 0 for no limit."""
+    """Set the spending limit in US dollars; 0 means no limit."""
     if not 0 <= money < math.inf:
-        raise ValueError(out_of_range("spending limit", money, "US dollars, from 0 on"))
+        raise ValueError(out_of_range("spending limit", money, "US dollars, 0 or more"))
     return replace(stage.settings, money=money)
 
 
@@ -232,7 +232,7 @@ def controls(stage: ConversationStage) -> Panel:
         price = getattr(results.run.prices, name)
         number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
         label = name.replace("_", " ")
-        tip = f"Price for {label}, in dollars for a million tokens"
+        tip = f"Price for {label}, in dollars per million tokens"
         priced = Input("price", {"of": name})
         panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")
     panel.group("Forecast", folds=True)
@@ -246,7 +246,7 @@ def controls(stage: ConversationStage) -> Panel:
 
 
 def _add_numbers(panel: Panel, stage: ConversationStage) -> None:
-    """Add a slider for each number of the policy that is shown in detail."""
+    """Add a slider for each parameter of the policy shown in detail."""
     policy = stage.settings.main
     parameters = CHOICES[policy].parameters if policy in CHOICES else {}
     values = stage.settings.parameters.get(policy, {})

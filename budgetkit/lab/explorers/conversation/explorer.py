@@ -1,4 +1,4 @@
-"""ConversationExplorer: a conversation turn by turn, under each pruning policy."""
+"""ConversationExplorer: a conversation, turn by turn, under each pruning policy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader: the chosen request's messages, and the missing ones."""
+    """Return the reader, with the chosen request's messages and the missing ones."""
     results = stage.results
     outcome = results.shown.outcome
     request = results.request
@@ -106,7 +106,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Return blocks in the conversation's order; consecutive hidden messages are one block."""
+    """Yield blocks in the conversation's order, with consecutive hidden messages in one block."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
@@ -170,14 +170,14 @@ def _why(results: ConversationResults, at: int) -> str:
 
 
 def heading(stage: ConversationStage) -> str:
-    """Return the title of a report: the conversation, its window, and the policies."""
+    """Return the title of a report, with the conversation, its window and the policies."""
     base = stage.settings.budget_settings
     whose = title_of(str(base.trace), stage.results.trace)
     policies = ", ".join(stage.settings.chosen)
     return f"{whose} in {stage.results.budget.window:,} tokens of {base.model}: {policies}"
 
 
-#: What can be opened beside the figures.
+#: The panels that can be opened next to the figures.
 FOLDS = {
     "systems": Fold(
         "What would another system's rule have cost?",
@@ -204,19 +204,18 @@ ConversationView = view_of("ConversationView", FIGURES, OPENS)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
-    """Explorer of a conversation's kept messages, cache reads and cost.
+    """Explore a conversation's kept messages, cache reads and cost.
 
     Parameters
     ----------
     trace : str, path, Trace or sequence of Trace, default "coding-agent"
         The conversations: the name of a shipped one, a file, or loaded ones.
     budget : str or Budget, default "working_memory"
-        A preset's name, or a budget to start from.
+        A preset's name, or the initial budget.
     policies : sequence of str, or mapping of str to Policy, optional
-        Policies to compare at first, by name; or your own, each under a name. The first is shown in
-        detail.
+        The initial policies to compare, by name, or your own policies with their names. The first is shown in detail.
     model : str, optional
-        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Default: the
+        The model; it determines the window of a preset, the prompt cache and the prices. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
         A window in tokens that replaces the model's. Without a model or budget, if the model's window would never be
@@ -315,7 +314,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def budget(self) -> Budget:
-        """The current budget; its deficit is signed if it exceeds the window."""
+        """The current budget, with a signed deficit if it exceeds the window."""
         return self.stage.results.budget
 
     @property
@@ -330,7 +329,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """Rank the policies, one per row, as `budgetkit.deciding.rank_policies` does, with their shares of evidence."""
+        """Rank the policies as `budgetkit.deciding.rank_policies` does, with their share of evidence kept."""
         return self.stage.results.compared.ranking.copy()
 
     @property

@@ -44,7 +44,7 @@ from budgetkit.trace import DEFAULT_ROLES
 
 
 def status(stage: ConversationStage) -> Data:
-    """Return the effect of the shown policy, with warnings."""
+    """Describe the effect of the shown policy, with warnings."""
     results = stage.results
     if results.trace.is_silent:
         return silent(results.trace)
@@ -61,7 +61,7 @@ def status(stage: ConversationStage) -> Data:
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
             f"The price for {' and '.join(missing)} of {prices.model} is unknown ({prices.source}), so there is no "
-            "cost. Type the price in dollars for a million tokens."
+            "cost. Type the price in dollars per million tokens."
         )
 
     # Requests whose cache has expired.
@@ -94,7 +94,7 @@ def status(stage: ConversationStage) -> Data:
 
 
 def _remedies(stage: ConversationStage) -> list[Data]:
-    """Return single changes after which the pruned section fits at every request."""
+    """Return single changes that make the pruned section fit at every request."""
     results = stage.results
     name = results.section
     demand = results.shown.demand
@@ -142,7 +142,7 @@ def _lost(results: ConversationResults) -> str:
 
 
 def _recorded(results: ConversationResults) -> list[str]:
-    """Compare a recorded session with its replay: messages taken out, requests, and cost."""
+    """Compare a recorded session with its replay: removed messages, requests and cost."""
     session = results.run.session
     if session is None:
         return []
@@ -190,7 +190,7 @@ def _floors(results: ConversationResults) -> list[str]:
 
 
 def source(stage: ConversationStage) -> str:
-    """Describe the sources of the numbers: counts, cache rules and prices."""
+    """Describe the sources of the counts, the cache rules and the prices."""
     results = stage.results
     which = conversation_label(
         stage.settings.budget_settings, results.trace, len(results.conversations)

@@ -1,4 +1,4 @@
-"""ReplayRun: the options of a conversation's replays, with cached outcomes.
+"""ReplayRun: the options for replaying a conversation, with cached outcomes.
 
 run = ReplayRun(library=library, trace=trace, counter=counter, ..., cache=cache, prices=prices)
 run.replayed({"oldest first": OldestFirst()})    replays the conversation
@@ -73,7 +73,7 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """Number of needed messages, and of those present."""
+        """The number of needed messages, and of those that are present."""
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
@@ -118,12 +118,12 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """Number of requests with the history above its limit, and the largest excess."""
+        """The number of requests with a history above its limit, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
     def too_large(self) -> tuple[int, int]:
-        """Number of requests larger than the usable window, and the largest excess."""
+        """The number of requests larger than the usable window, and the largest excess."""
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
@@ -143,7 +143,7 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """One row per policy, the cheapest first, with the share of needed messages kept."""
+        """One row per policy, cheapest first, with the share of needed messages kept."""
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
@@ -154,7 +154,7 @@ class Compared:
 
     @cached_property
     def spending(self) -> Drawn:
-        """The spending so far, as table and figure."""
+        """The spending so far, as a table and a figure."""
         return _drawn("spending", self._outcomes)
 
 
@@ -168,7 +168,7 @@ SAMPLES = 500  # as many as `outlook` draws
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRun:
-    """The options of a conversation's replays, for any policy.
+    """The options for replaying a conversation under any policy.
 
     Its outcomes stay in the library.
     """
@@ -191,7 +191,7 @@ class ReplayRun:
 
     @property
     def key(self) -> Hashable:
-        """Everything the outcome depends on; runs with the same key have the same outcome."""
+        """Everything that the outcome depends on; equal keys mean equal outcomes."""
         roles = tuple(self.roles.items())
         return (*self._counted, roles, to_json(self.budget), self.by, self.cache, self.prices)
 
@@ -227,7 +227,7 @@ class ReplayRun:
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Return this conversation's pace by others of its file, or None if too few."""
+        """Return this conversation's pace, estimated from others in its file, if any."""
         # The file holds the others, so that no other trace gets their ids.
         return self._once(
             "pace",
@@ -247,7 +247,7 @@ class ReplayRun:
         return self._once("drawn", (*self._counted, turns, pace), draw)
 
     def ahead(self, turns: int, money: float, pace: Pace | None) -> pd.DataFrame:
-        """Return the turn when drawn conversations pass each limit."""
+        """Return the turn at which drawn conversations pass each limit."""
 
         def pass_them() -> pd.DataFrame:
             drawn, _ = self.drawn(turns, pace)
@@ -267,7 +267,7 @@ class ReplayRun:
 
     @property
     def session(self) -> Session | None:
-        """The conversation with its provider's bill; None if it records no usage."""
+        """The conversation with its provider's bill, or None without recorded usage."""
 
         def read() -> Session | None:
             return Session(self.trace) if len(usage_columns(self.trace)["model"]) else None
@@ -275,7 +275,7 @@ class ReplayRun:
         return self._once("session", (), read)
 
     def systems(self, window: int | None) -> Comparison:
-        """Replay the rules of the usual systems on the same messages."""
+        """Replay the usual systems' rules on the same messages."""
         options = self.prices, self.cache, self.counter
 
         def compare() -> Comparison:

@@ -42,7 +42,7 @@ from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
-#: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
+#: Lifetime of a prompt cache after its last use, in seconds; None if longer than any pause.
 LIFETIMES: Mapping[str, float | None] = MappingProxyType(
     {
         "5 minutes": 300.0,
@@ -61,7 +61,7 @@ class ConversationSettings:
     """Settings of the conversation explorer."""
 
     budget_settings: BudgetSettings
-    #: The window that the explorer chose for the conversation, so that its policies differ.
+    #: The window that the explorer chose so that the policies differ.
     chosen_window: int | None = None
     chosen: tuple[str, ...] = AT_FIRST
     main: str = AT_FIRST[0]
@@ -71,7 +71,7 @@ class ConversationSettings:
     by: By | None = None
     within: bool = True
     rules: str | PromptCache | None = None
-    #: The prompt cache that was given in code, which can be chosen again.
+    #: The prompt cache passed in code, which can be chosen again.
     own_cache: PromptCache | None = None
     lifetime: str | None = None
     on: date | None = None
@@ -81,11 +81,11 @@ class ConversationSettings:
     horizon: int | None = None
     money: float = 1.0
 
-    #: The shelf of the library that holds the contents shown.
+    #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with other budget settings; another model's typed prices are removed."""
+        """Return the settings with other budget settings, without typed prices for another model."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
@@ -97,7 +97,7 @@ class ConversationSettings:
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation of the file, by position from 0."""
+        """Return the settings for another conversation in the file, by position from 0."""
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),
@@ -142,7 +142,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a policy with a slider."""
+    """A parameter of a policy with a slider."""
 
     label: str
     default: int
@@ -179,7 +179,7 @@ def _choices() -> dict[str, Choice]:
     return choices
 
 
-#: Choices to tick, by name: the policies of this package, then the policies of systems.
+#: Selectable policies by name: those of this package, then those of other systems.
 CHOICES: Mapping[str, Choice] = Table(_choices)
 
 
@@ -188,7 +188,7 @@ def label_of(name: str) -> str:
     return str(SYSTEMS[name]["label"]) if name in SYSTEMS else name
 
 
-#: What each of them does, in plain words.
+#: A plain description of each.
 SAYS: Mapping[str, str] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 
 
@@ -198,7 +198,7 @@ def chosen_policy(
     parameters: Mapping[str, Mapping[str, int]],
     floor: Floor,
 ) -> Policy:
-    """Return a chosen policy with the numbers of its sliders, or the caller's own policy.
+    """Return a chosen policy with the parameters from its sliders, or the caller's own policy.
 
     Examples
     --------
@@ -283,7 +283,7 @@ class ConversationResults:
 
     @cached_property
     def pace(self) -> Pace | None:
-        """Growth of the file's other conversations, counted only for the forecast."""
+        """The growth of the file's other conversations, counted only for the forecast."""
         return self.run.pace([other for other in self.conversations if other is not self.trace])
 
     @cached_property
@@ -298,7 +298,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """True if cache expiry can be computed: pauses are known, or have no effect."""
+        """True if cache expiry can be computed, because pauses are known or have no effect."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
@@ -381,7 +381,7 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
 class BilledFold(reading.BilledFold):
     """Panel with the ledger of the chosen request, after pruning."""
 
-    stage = "what the policy has kept"
+    stage = "the messages that the policy has kept"
 
     def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the whole messages, and the request's other parts.
@@ -405,7 +405,7 @@ class BilledFold(reading.BilledFold):
 
 
 class CheckFold(reading.CheckFold):
-    """Panel of findings on the budget and policy, for the shown conversation."""
+    """Panel of findings about the budget and policy, for the shown conversation."""
 
     def case(self, stage: ConversationStage) -> Data:
         """Return the inputs of the checks other than the budget."""

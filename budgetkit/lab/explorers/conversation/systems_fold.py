@@ -1,4 +1,4 @@
-"""Panels on recorded sessions: other systems' costs, and cache misses."""
+"""Panels about recorded sessions: other systems' costs, and cache misses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_ROWS = 200  # of a table in a fold
 
 
 class SystemsFold(Content):
-    """Panel of real systems' rules on the shown messages: costs, compactions, and one message."""
+    """Panel that compares real systems' rules on the shown messages."""
 
     _followed: int | None = None
 
@@ -90,7 +90,7 @@ class SystemsFold(Content):
 
 
 class ReadsFold(Content):
-    """Panel of actual and predicted cache reads, and the misses' cost."""
+    """Panel of actual and predicted cache reads, with the cost of misses."""
 
     def parts(self, stage: ConversationStage) -> list[Data]:
         """Return the parts of the panel: misses, causes and cost."""
@@ -123,7 +123,7 @@ class ReadsFold(Content):
 
 
 def window_of_systems(stage: ConversationStage) -> int | None:
-    """Return the window to compare systems in; None for the recorded session's."""
+    """Return the window for comparing systems, or None for the recorded session's."""
     # A window that the explorer chose so that policies differ is no window of a system's.
     settings = stage.settings
     window = settings.budget_settings.window
@@ -135,7 +135,7 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
-    """Return the messages that later calls needed, most often lost first."""
+    """Return the messages that later calls needed, those lost most often first."""
     pairs = compared.setup.pairs
     needed = Counter(pairs["needs"].tolist())
     terms = pairs.drop_duplicates("needs").set_index("needs")["term"]
@@ -156,7 +156,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return when each rule removes a message, and the later calls that need it."""
+    """Say when each rule removes a message, and which later calls need it."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
@@ -180,7 +180,7 @@ def fates(compared: Comparison, place: int) -> list[Data]:
     return lines
 
 
-#: Windows that are tried, as multiples of the one at hand.
+#: Windows to try, as multiples of the present one.
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0)
 _MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
 
@@ -195,7 +195,7 @@ class TurningFold(Content):
         messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"32 replays of {messages:,} messages: this takes some seconds."
-            return [text_part(words), button("Work it out", {"work": True})]
+            return [text_part(words), button("Calculate", {"work": True})]
         compared = stage.results.run.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
@@ -205,8 +205,7 @@ class TurningFold(Content):
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
-            f"{here} The number under a square is the change against keeping everything. "
-            "At a red line the order changes.",
+            f"{here} The number under a square is the change from keeping everything. The order changes at a red line.",
             figures.order_turns.spec(table),
             table_text(figures.order_turns.table(table)),
         )

@@ -144,7 +144,7 @@ function paintSides(table, { columns, rows, differ }, tell) {
     const texts = cells.map((cell) => element("td", { class: differ && cell !== cells[0] ? "bk-differs" : null }, cell));
     return element("tr", {}, element("th", { scope: "row" }, name), ...texts);
   });
-  const first = element("tr", {}, element("th", { scope: "row" }, "what fills it"), ...bars);
+  const first = element("tr", {}, element("th", { scope: "row" }, "contents"), ...bars);
   table.replaceChildren(element("thead", {}, element("tr", {}, element("td"), ...head)), element("tbody", {}, first, ...lines));
 }
 

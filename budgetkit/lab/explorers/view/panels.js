@@ -154,7 +154,7 @@ function paintStatus(node, status, ask, pick, pressing) {
 }
 
 function askButton(ask) {
-  const button = element("button", { type: "button", class: "bk-asks", title: "Why, and what would keep it?" });
+  const button = element("button", { type: "button", class: "bk-asks", title: "Show why, and how to keep it" });
   button.addEventListener("click", () => ask(button.of));
   return button;
 }
@@ -179,11 +179,11 @@ function createActions(post) {
     return button;
   };
   const buttons = {
-    undo: make("undo", "Undo", "Take back the last change (Ctrl+Z)"),
-    redo: make("redo", "Redo", "Do it again (Ctrl+Shift+Z)"),
-    reset: make("reset", "Reset", "Back to how it was opened; the conversation and locked lines stay"),
-    pin: make("pin", "Pin", "Keep this budget in sight and compare the next one with it"),
-    share: make("share", "Share", "One file to send, in which model, window and reserve move, and a picture; numbers, no texts"),
+    undo: make("undo", "Undo", "Undo the last change (Ctrl+Z)"),
+    redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
+    reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked lines stay"),
+    pin: make("pin", "Pin", "Keep this budget for comparison with the next one"),
+    share: make("share", "Share", "A picture, and a file in which readers can change model, window and reserve; it contains numbers but no texts"),
   };
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
   const paint = (actions) => {
@@ -235,7 +235,7 @@ function createTakeaway(model, load) {
     say(answer, await copied(code, FORMATS[format]));
     setTimeout(() => say(answer, ""), ANSWERED);
   });
-  const header = element("div", { class: "bk-header" }, element("h3", {}, "Take this set-up with you"), ...load);
+  const header = element("div", { class: "bk-header" }, element("h3", {}, "Copy this set-up"), ...load);
   const tools = element("div", { class: "bk-header" }, tabs, element("span", { class: "bk-copying" }, answer, copy));
   const folded = element("details", { class: "bk-text" }, element("summary", {}, "Show the text"), code);
   return { root: element("section", { class: "bk-card bk-takeaway" }, header, tools, folded), paint };
@@ -350,7 +350,7 @@ function createDoor(isShown, post, buttons) {
   const line = element("span", { class: "bk-door" }, text, short, ...buttons);
   const read = createFacts(post);
   const columns = createColumns(post);
-  const facts = element("section", { class: "bk-intake", "aria-label": "What was read of the file" }, read.root, columns.root);
+  const facts = element("section", { class: "bk-intake", "aria-label": "Facts about the file" }, read.root, columns.root);
   const paint = (door) => {
     say(text, door.text);
     say(short, door.short);
@@ -363,7 +363,7 @@ function createDoor(isShown, post, buttons) {
 
 function createFacts(post) {
   const [format, many, messages, model] = ["b", "span", "span", "span"].map((tag) => element(tag, {}));
-  const which = element("select", { "aria-label": "Which conversation of the file" });
+  const which = element("select", { "aria-label": "Conversation in the file" });
   const use = element("button", { type: "button", class: "bk-button" });
   const notes = element("ul", { class: "bk-notes" });
   const line = element("p", { class: "bk-facts" }, format, which, many, messages, model, use);
