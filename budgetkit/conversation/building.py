@@ -264,8 +264,8 @@ def build(
     if not_sent:
         size = sum(item.tokens for item in not_sent)
         notices.append(
-            f"{many(len(not_sent), 'message')} ({size:,} tokens) before the first user message omitted, since a request "
-            'starts with a user message; start_on="any" keeps them',
+            f"{many(len(not_sent), 'message')} ({size:,} tokens) before the first user message omitted, since a "
+            'request starts with a user message; start_on="any" keeps them'
         )
     return Built(
         messages=request.messages,
