@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
@@ -161,10 +160,11 @@ for _kind, _pattern in {
 
 def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Build a mapping; reject repeated keys."""
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise _RefusedError(f"Duplicate key {brief(twice)}. Remove one of them.")
+    mapping: dict[Any, Any] = {}
+    for name, value in pairs:
+        if name in mapping:
+            raise _RefusedError(f"Duplicate key {brief(name)}. Remove one of them.")
+        mapping[name] = value
     return mapping
 
 
