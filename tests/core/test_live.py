@@ -364,10 +364,10 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
         ("waiting", [2, 2], "its history waits for message 2"),
         ("lines", [], "its history holds message 0"),
         ("summaries", [[1, 1]], "its summaries stand for message 1"),
-        ("gone", [0], "its history lost message 0"),
-        ("callers", {"a": 99}, "its parts name message 99"),
+        ("gone", [0], "its history dropped message 0"),
+        ("callers", {"a": 99}, "its parts refer to message 99"),
         ("answers", [[0, [1]]], "its calls wait for message 1"),
-        ("start", 99, "its turn begins at message 99 of 3"),
+        ("start", 99, "its current turn starts at message 99, but it has only 3"),
         ("past", {"nowhere": 5}, "LookupError Unknown section 'nowhere'"),
     ],
 )

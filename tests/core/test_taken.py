@@ -11,7 +11,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
-from budgetkit.lab.explorers.conversation.results import CHOICES
+from budgetkit.lab.explorers.conversation.results import CHOICES, chosen_policy
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace import messages_of
 
@@ -165,8 +165,8 @@ def test_a_counter_to_be_calibrated_is_passed_as_any_other() -> None:
 def test_a_policys_name() -> None:
     """Those of this kit, at the numbers that the explorer begins with, and those of systems."""
     assert set(NAMED) == set(CHOICES)
-    for name, choice in CHOICES.items():
-        assert policy_of(name) == choice.policy({}, bk.policies.Floor())
+    for name in CHOICES:
+        assert policy_of(name) == chosen_policy(name, {}, {}, bk.policies.Floor())
     assert policy_of("octopus") == bk.policies.system("octopus")
     with pytest.raises(
         LookupError, match="Unknown policy 'oldest'.* Choose one of: 'oldest first'"

@@ -321,7 +321,7 @@ def test_no_saving_within_the_errors_is_certain_and_ties_are_ties(made_up: bk.Se
         return finding(table)
 
     wide = said(0.001, claude_code=(0.5, 1.5), pi=(0.8, 0.82))
-    assert "modelled on pi" in wide and "Within the error Claude Code may cost as little." in wide
+    assert "modelled on pi" in wide and "Within the error, Claude Code may cost as little." in wide
     clear = said(0.001, claude_code=(0.9, 0.9), pi=(0.8, 0.82))
     assert clear.startswith("The same messages") and "may cost as little" not in clear
     near = said(0.03, claude_code=(1.1, 1.1), pi=(0.98, 0.98))

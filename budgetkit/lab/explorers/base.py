@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
 
-from budgetkit.budget.errors import check_html, unknown_name
+from budgetkit.budget.errors import brief, check_html, unknown_name
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
@@ -240,9 +240,11 @@ class Explorer(Shown, Generic[S, F]):
             except Exception as problem:
                 self._send_state(self._page_state({**refusal(problem), "beside": beside}), ack)
 
-    def _step(self, kind: str, ack: str = "") -> None:
-        """Undo, redo or reset."""
+    def _step(self, kind: str, ack: str = "", sent: Collection[str] = ()) -> None:
+        """Undo, redo or reset; none of them takes an argument."""
         with self._reporting_problems(ack):
+            for name in sent:
+                raise TypeError(f"Invalid argument {brief(name)} of the command {brief(kind)}.")
             history = self._history
             if kind == "reset":
                 history = history.then(self.settings.as_at(self._start))
@@ -310,7 +312,7 @@ class Explorer(Shown, Generic[S, F]):
         elif kind == "fold":
             self._receive_fold_event(values)
         elif kind in ("undo", "redo", "reset"):
-            self._step(kind, ack)
+            self._step(kind, ack, values)
         else:
             self._run_command(kind, ack, gesture, sent=values)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import wraps
+from itertools import count
 from typing import Any
 
 from budgetkit.budget import brief
@@ -26,7 +27,7 @@ from budgetkit.lab.explorers.stage import AnyStage, Command
 from budgetkit.message import Data
 from budgetkit.models import resolve
 from budgetkit.requests.reading.formats import format_table
-from budgetkit.trace import shipped_traces
+from budgetkit.trace import Trace, shipped_traces
 from budgetkit.trace.opening import Intake
 from budgetkit.trace.tables import UnknownColumnsError
 
@@ -37,6 +38,11 @@ WELCOME = {
 }
 WANTED = {"role": "Speaker", "content": "Message text", "conversation": "Conversation"}
 _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": ("case", "chat")}
+
+
+def _entry(number: int, trace: Trace) -> Data:
+    """Describe a conversation in a list."""
+    return {"value": number, "label": f"{number + 1:,}: {trace.title}"}
 
 
 def file_entry(stage: AnyStage) -> Data:
@@ -52,13 +58,12 @@ def file_entry(stage: AnyStage) -> Data:
     traces = library.conversations(trace)
     facts = library.once(("intake", trace, conversation), lambda: Intake(traces, conversation))
     chosen = traces[conversation]
-    listed = []
+    listed: list[Data] = []
     place = ""
     if len(traces) > 1:
         place = f"conversation {conversation + 1:,} of {len(traces):,}"
         if len(traces) <= MOST_LISTED:
-            for number, other in enumerate(traces):
-                listed.append({"value": number, "label": f"{number + 1:,}: {other.title}"})
+            listed = library.once(("listed", trace), lambda: [*map(_entry, count(), traces)])
 
     # The model that the file names, beside the budget's.
     named = chosen.model
