@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -118,3 +121,11 @@ def test_the_price_of_searches_is_from_0_on(price: Any) -> None:
 )
 def test_a_section_in_a_tuning_report_is_text(name: str, cell: str) -> None:
     assert _cell(name) == _as_text(name) == cell
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its shell closes no stream")
+def test_a_closed_output_is_no_error() -> None:
+    """In 0.3.0 `budgetkit sessions >&-` ended in a traceback."""
+    code = "import sys; sys.argv[1:] = ['models']; import budgetkit.extras.shell as s; s.main()"
+    done = subprocess.run(f'"{sys.executable}" -c "{code}" >&-', shell=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
