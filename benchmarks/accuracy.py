@@ -28,6 +28,7 @@ from budgetkit import accuracy, corpora, files
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 from budgetkit.lab.accuracy.corpora.reading import LANGUAGES
+from budgetkit.lab.accuracy.corpora.reading import files as corpus_of_files
 
 RESULTS = Path(__file__).parent / "accuracy.md"
 COUNTERS = [
@@ -58,7 +59,7 @@ def installed_packages(most: int) -> Corpus:
             spread = [sorted(paths)[int(at * step)] for at in range(min(most, len(paths)))]
             chosen = [path for path in spread if path.is_file()]
             source = f"{distribution.name} {distribution.version}"
-            corpus += corpora.files(chosen, source, root, most=300_000)
+            corpus += corpus_of_files(chosen, source, root, most=300_000)
     return corpus
 
 

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
 
-from budgetkit.budget.errors import brief, check_html, unknown_name
+from budgetkit.budget import brief
+from budgetkit.budget.errors import check_html, unknown_name
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
