@@ -148,7 +148,7 @@ def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
             promise=f"buffer_for, {row.counter}, a window of {row.window:,}: it overflows",
             promised=f"at most {100 * row.promised:g} %",
             observed=float(row.observed),
-            width=f"{100 * row.share:.1f} % held back, {100 * row.needed:.1f} % needed",
+            width=f"{100 * row.share:.1f} % reserved, {100 * row.needed:.1f} % needed",
             n=SPLITS,
             judged_from=SPLITS,
             is_kept=bool(row.observed <= ALLOWED * row.promised),
@@ -161,7 +161,7 @@ def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
     for name in ("promised", "share", "needed", "observed", "others"):
         shown[name] = (100 * shown[name]).map("{:.1f} %".format)
     columns = {
-        "share": "held back",
+        "share": "reserved",
         "needed": "needed by the texts that were seen",
         "others": "windows of kinds it names as lacking",
     }
@@ -244,7 +244,7 @@ def known_kinds(errors: pd.DataFrame) -> Iterator[Promised]:
                 promise=f"buffer_for a kind that is known, {name}, a window of {window:,}: it overflows",
                 promised=f"at most {100 * RISKS[0]:g} %",
                 observed=float(np.mean(over)),
-                width=f"{100 * np.mean(shares):.1f} % held back, {100 * np.mean(needs):.1f} % needed",
+                width=f"{100 * np.mean(shares):.1f} % reserved, {100 * np.mean(needs):.1f} % needed",
                 n=len(over),
                 is_kept=bool(np.mean(over) <= MOST_KNOWN),
             )

@@ -1,4 +1,4 @@
-"""Access to the shipped files under ``data/``, and safe writing of user files.
+"""Read the shipped files under ``data/``, and write user files safely.
 
 In a checkout or an editable install, ``data/`` is next to the package; in a wheel it is ``budgetkit/data``. Other
 modules need not know which, and files are read on first use. ``data/README.md`` describes each file and its source.

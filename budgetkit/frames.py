@@ -1,4 +1,4 @@
-"""Lazy import of pandas, on the first data frame.
+"""Import pandas lazily, on the first data frame.
 
 Listing sessions needs no data frame, and importing pandas takes longer than reading most sessions.
 """

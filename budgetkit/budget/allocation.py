@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Tokens held back from the window.
+    """Tokens reserved from the window.
 
     Parameters
     ----------

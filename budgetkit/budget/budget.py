@@ -324,7 +324,7 @@ class Budget:
         unknown = [name for name in lines if name not in names and name != "window"]
         if unknown:
             raise LookupError(
-                f"{unknown_name('line', unknown[0], ['window', *sorted(names)])} Or add an Allocation."
+                f"{unknown_name('line', unknown[0], ['window', *sorted(names)])} You can also add an Allocation."
             )
         # What no line changes was checked when this budget was made.
         changed = object.__new__(type(self))

@@ -1,4 +1,4 @@
-"""Wording of the common errors: the problem, then the fix.
+"""Word the common errors: the problem, then the fix.
 
 The functions return the text, and the caller chooses the exception; only `check_html` raises.
 """

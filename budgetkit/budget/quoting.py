@@ -1,4 +1,4 @@
-"""Quoting of user values in error messages, on one line at most.
+"""Quote user values in error messages, on one line at most.
 
 A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). So it is never
 written out in full and cut afterwards; only the visible part is written.

@@ -45,7 +45,7 @@ or give the section a cap in tokens.
         if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
                 f"{unknown_name(f'section for reserve {brief(reserve.name)}:', reserve.serves, sorted(served))} "
-                "Or add an Allocation."
+                "You can also add an Allocation."
             )
     if budget.remainder is not None and budget.remainder not in sections:
         unknown = unknown_name("remainder", budget.remainder, sections)
@@ -141,7 +141,7 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
     """
     wrong = next(iter(sections))
     return LookupError(
-        f"{unknown_name('section', wrong, names)} Or add an Allocation, or set undeclared='pool'."
+        f"{unknown_name('section', wrong, names)} You can also add an Allocation or set undeclared='pool'."
     )
 
 

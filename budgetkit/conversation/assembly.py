@@ -1,4 +1,4 @@
-"""Conversion of a plan to messages, and to a description for the model."""
+"""Convert a plan to messages, and to a description for the model."""
 
 from __future__ import annotations
 

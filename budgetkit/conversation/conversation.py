@@ -383,8 +383,8 @@ class Conversation:
         text : str
             JSON from :meth:`to_json`.
         policy, counter, **more
-            As for a new conversation; default: as saved. Functions that count, rank or write summaries must be passed
-            again.
+            Same as for a new conversation; the saved values are the defaults. Functions that count, rank or
+            write summaries must be passed again.
 
         Returns
         -------

@@ -279,7 +279,7 @@ class Listing:
     title : str
         The first line; default: none.
     entry : str, default "{text}"
-        Template for each passage; "{number}" is its position, from 1.
+        Template for each passage; "{number}" is its position, counting from 1.
     between : str, default "\n\n"
         The separator between two entries, and between the title and the first.
 

@@ -1,4 +1,4 @@
-"""Conversion of a conversation's settings to plain data and back.
+"""Convert a conversation's settings to plain data and back.
 
 These include its policy, its counter and the options of its requests.
 

@@ -1,4 +1,4 @@
-"""Saving and loading of running conversations as plain data.
+"""Save and load running conversations as plain data.
 
 Only the remaining messages are saved, renumbered, so that the file stays small.
 
@@ -240,7 +240,7 @@ def _sections(tally: RunningTally) -> list[str]:
 
 
 def packed(tally: RunningTally) -> SavedState:
-    """Return the remaining state as rows, numbering its messages from 0."""
+    """Return the remaining state as rows, counting its messages from 0."""
     history = tally.history
     slots = tally.history.slots
 

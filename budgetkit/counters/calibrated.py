@@ -1,4 +1,4 @@
-"""Estimates for models without a public tokenizer: another encoding's count multiplied by a slope.
+"""Estimate counts for models without a public tokenizer: another encoding's count multiplied by a slope.
 
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 

@@ -1,4 +1,4 @@
-"""Counters with tokenizers of Hugging Face, mistral-common and litellm.
+"""Counters that use tokenizers from Hugging Face, mistral-common and litellm.
 
 ``pip install budgetkit[makers]`` installs these libraries. Nothing else is downloaded: you provide a
 ``tokenizer.json``, and mistral-common and litellm include their tokenizers.

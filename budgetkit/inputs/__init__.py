@@ -1,4 +1,4 @@
-"""Conversion of user input, with one function for each kind.
+"""Convert user input, with one function for each kind.
 
     budget         a Budget, a preset or its name, a saved state, a path       budgets.budget_of
     policy         a Policy or its name                       budgetkit.pruning.policies.systems.policy_of

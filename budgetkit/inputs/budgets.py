@@ -346,7 +346,7 @@ def budget_of(
     ValueError
         If a preset has no window and no model with a known window, or a saved state cannot be read.
     TypeError
-        If it is none of these.
+        If the value is not a budget in one of these forms.
 
     Examples
     --------
@@ -448,7 +448,7 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     if not isinstance(preset, str):
         raise TypeError(wrong_type("budget", preset, _KNOWN))
     if preset not in PRESETS:
-        raise LookupError(f"{unknown_name('preset', preset, PRESETS)} Or give {_KNOWN}.")
+        raise LookupError(f"{unknown_name('preset', preset, PRESETS)} You can also pass {_KNOWN}.")
     return PRESETS[preset]
 
 
@@ -477,7 +477,7 @@ def _text_at(path: Path) -> str:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{missing_file(path)} Or choose a preset: {quoted(PRESETS)}."
+            f"{missing_file(path)} You can also choose a preset: {quoted(PRESETS)}."
         ) from None
     except OSError as error:
         raise OSError(

@@ -29,7 +29,7 @@ def trace_of(trace: AnyTrace) -> Trace:
     Parameters
     ----------
     trace : Trace, str, Path, file, frame or messages
-        A trace, the name of a shipped one, a file, or messages as a list of dictionaries or of an SDK's objects.
+        A trace, the name of a shipped trace, a file, or messages as a list of dictionaries or of an SDK's objects.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def trace_of(trace: AnyTrace) -> Trace:
     Raises
     ------
     ValueError, TypeError, OSError
-        If it is none of these or cannot be read.
+        If the value has no supported form or cannot be read.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     Raises
     ------
     ValueError
-        If it is none of these.
+        If the value has no supported form.
 
     Examples
     --------

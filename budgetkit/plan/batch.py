@@ -47,7 +47,7 @@ class RequestBatch:
     demand: pd.DataFrame
     items: Callable[[int], Items] | None = None
     cut: Cut | None = None
-    # Several figures ask for the same budgets, the present one and a pinned one.
+    # Several figures ask for the same budgets, the current budget and a pinned budget.
     _kept: list[tuple[Budget, Columns]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )

@@ -29,7 +29,7 @@ class Grant:
     demand : int
         Its demand, in tokens.
     limit : int
-        Its limit when it was allocated, in tokens.
+        Limit of the section when it was allocated, in tokens.
     granted : int
         Its granted tokens.
 

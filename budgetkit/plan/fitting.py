@@ -1,4 +1,4 @@
-"""Fitting of whole items: kept, cut or dropped, with a reason.
+"""Fit whole items: kept, cut or dropped, with a reason.
 
 Sections are allocated one after the other, and `fit` chooses the items that each keeps. There are two reasons to drop
 an item: it exceeds its section's cap, or the window is full. A higher cap solves the first, more room the second.

@@ -37,7 +37,7 @@ def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
 
     Examples
     --------
-    A floor of 400 overruns the window, as the system prompt leaves 100.
+    A floor of 400 exceeds the window, as the system prompt leaves 100.
 
     >>> from budgetkit.budget.allocation import Allocation
     >>> sections = [Allocation("system", required=True), Allocation("history", floor=400)]

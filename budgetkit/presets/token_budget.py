@@ -241,7 +241,8 @@ def _inner(configuration: object) -> object:
         outer = _mapping("agent", outer["agent"])
         if "context_budget" not in outer:
             raise ValueError(
-                f"No context_budget under agent, which has {quoted(outer)}. Add it, or leave the configuration out."
+                f"Missing key 'context_budget' under 'agent' (found: {quoted(outer)}). Add it, or omit the "
+                "configuration."
             )
     return outer.get("context_budget", outer)
 

@@ -1,4 +1,4 @@
-"""Translation of budgets to and from other systems' formats.
+"""Translate budgets to and from other systems' formats.
 
 Settings without an equivalent are listed.
 

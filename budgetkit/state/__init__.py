@@ -1,4 +1,4 @@
-"""Lossless conversion of budgets and plans to and from JSON and YAML.
+"""Convert budgets and plans to and from JSON and YAML without loss.
 
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 

@@ -1,4 +1,4 @@
-"""Strict reading of JSON and YAML into dataclasses.
+"""Read JSON and YAML strictly into dataclasses.
 
 Both languages silently keep the last of two equal keys. YAML 1.1 has more surprises: an alias repeats its target (a few
 nested ones expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. Here such input is rejected

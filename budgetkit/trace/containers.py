@@ -328,7 +328,9 @@ def _content(stream: BinaryIO, name: str) -> bytes:
     while block := stream.read(_BLOCK):
         content += block
         if len(content) > LONGEST_LINE:
-            raise ValueError(f"{name} is larger than {LONGEST_LINE >> 20} MiB. Pass a part of it.")
+            raise ValueError(
+                f"{name} is larger than {LONGEST_LINE >> 20} MiB. Pass only part of it."
+            )
     return bytes(content)
 
 

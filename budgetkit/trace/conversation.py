@@ -128,7 +128,11 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(
-                wrong_type("id", self.id, "a name first, as in Trace('mine', messages)")
+                wrong_type(
+                    "id",
+                    self.id,
+                    "a string; the id comes before the messages, as in Trace('mine', messages)",
+                )
             )
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
             self.messages, Iterable
@@ -297,8 +301,8 @@ class Trace:
         Returns
         -------
         pandas.DataFrame
-            One row per turn (index ``turn``, from 1), one int64 column per section, in tokens; ``attrs["roles"]`` has
-            the role table, and ``attrs["passages"]`` the score and tokens of each passage by section and turn.
+            One row per turn (index ``turn``, 1 or more), one int64 column per section, in tokens; ``attrs["roles"]``
+            has the role table, and ``attrs["passages"]`` the score and tokens of each passage by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
@@ -316,7 +320,7 @@ class Trace:
         Parameters
         ----------
         turn : int
-            Number of the turn, from 1.
+            Turn number, counting from 1.
         counter, roles, framing
             As in :meth:`demand`.
 

@@ -1,4 +1,4 @@
-"""Loading of conversations from files and values.
+"""Load conversations from files and values.
 
 These are the basic formats:
 
@@ -142,7 +142,7 @@ class Loader:
                 yield from Opener(self.columns, self.progress).parts(stream, _name(path))
 
     def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-        """Yield each conversation of a file with its first line."""
+        """Yield each conversation in a file with its first line."""
         first = next(numbered, None)
         if first is None:
             return
@@ -333,7 +333,7 @@ def load_trace(
         The name of a shipped trace; the path of a folder or of a file in any known format; an open file; a list of
         messages as dictionaries or SDK objects; a request body; or a pandas frame.
     conversation : int or str
-        The conversation to load, by position from 0, id or title.
+        The conversation to load, by index (counting from 0), id or title.
     progress : callable, optional
         Function called with the bytes read and the total, about once per megabyte and at the end.
     columns : mapping, optional
@@ -374,7 +374,7 @@ def load_trace(
 def load_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> list[Trace]:
-    """Load all conversations of a file or folder.
+    """Load all conversations in a file or folder.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def load_traces(
 
 
 def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
-    """List the conversations of a file with their titles and sizes.
+    """List the conversations in a file with their titles and sizes.
 
     Parameters
     ----------

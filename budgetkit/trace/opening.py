@@ -1,4 +1,4 @@
-"""Construction of traces from checked values, and facts about the files."""
+"""Build traces from checked values, and describe the files."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Intake:
     Attributes
     ----------
     traces : sequence of Trace
-        All conversations of the file, at least one.
+        All conversations in the file, at least one.
     chosen : int
-        Position of the conversation to describe, from 0.
+        Index of the conversation to describe, counting from 0.
     """
 
     traces: Sequence[Trace]

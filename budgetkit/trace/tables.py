@@ -112,7 +112,7 @@ class TableReader:
             raise
         except MemoryError:
             raise ValueError(
-                f"{self.name}: the table does not fit in memory. Pass a part of it."
+                f"{self.name}: the table does not fit in memory. Pass only part of it."
             ) from None
         except Exception as error:  # each library has its own for a broken file
             raise self._unreadable(error) from None

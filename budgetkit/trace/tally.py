@@ -40,7 +40,7 @@ class Turn:
     Parameters
     ----------
     number : int
-        Number of the turn, from 1.
+        Turn number, counting from 1.
     start : int
         Index of the turn's first message, the user message.
     sent : int

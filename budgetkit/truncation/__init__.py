@@ -1,4 +1,4 @@
-"""Truncation of texts to a number of tokens, and the `cut` function for `budgetkit.fit`."""
+"""Truncate texts to a number of tokens, also as the `cut` function for `budgetkit.fit`."""
 
 from budgetkit.truncation.cutting import cutter, truncate
 

@@ -1,4 +1,4 @@
-"""Truncation of a text to a number of tokens, with a marker.
+"""Truncate a text to a number of tokens, with a marker.
 
 A cut is defined by the number of code points kept. Its tokens are counted on the final text, marker included, so the
 result is within the limit for any counter. The number is found by a search that counts a few texts about as long as the

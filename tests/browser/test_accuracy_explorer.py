@@ -140,7 +140,9 @@ def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
         f"hold {share} of the window back, {tokens} tokens"
     )
     figure = page.locator(".bk-card[data-key=buffers]")
-    expect(figure.locator(".bk-note")).to_contain_text(f"At a risk of 5 % hold {share} back")
+    expect(figure.locator(".bk-note")).to_contain_text(
+        f"For a risk of 5 %, reserve {share} of the window"
+    )
     figure.locator("summary").click()
     row = figure.locator("tbody tr").filter(has_text="0.05").first
     expect(row).to_contain_text(tokens)

@@ -61,7 +61,7 @@ def test_a_reserve_and_an_allocation_move_pool_history_and_errors_together(card:
         assert before[2] == between[2] == after[2]
         assert before[3] == between[3] != after[3]
         assert before[5] != after[5]
-    pool, over = "eats N of the pool", "overflows by N"
+    pool, over = "takes N from the pool", "overflows by N"
     verdicts = [re.sub(r"[\d,]+", "N", row[5]) for row in first]
     assert verdicts == [pool, pool, over, over, pool, pool]
 

@@ -147,11 +147,11 @@ def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(
         expect(systems.get_by_text(name).first).to_be_attached()
     systems.scroll_into_view_if_needed()
     systems.locator("select").select_option(index=1)
-    expect(systems.locator(".bk-rows li", has_text="nothing leaves")).to_contain_text(
+    expect(systems.locator(".bk-rows li", has_text="no pruning")).to_contain_text(
         "there to the end"
     )
     expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text(
-        "needed by the call of request"
+        "needed by the call in request"
     )
     assert lab.page.evaluate(WIDER) == []
     lab.shoot("systems")

@@ -160,5 +160,5 @@ def test_a_card_keeps_its_errors_as_a_picture_and_no_box_overflows(
         expect(card.locator(".bk-strip-table tbody tr")).to_have_count(6)
         bars = card.locator(".bk-reach")
         assert all(bar.bounding_box()["width"] > 100 for bar in bars.all())  # type: ignore[index]
-        expect(card.locator("tbody tr").first).to_contain_text("eats 277 of the pool")
+        expect(card.locator("tbody tr").first).to_contain_text("takes 277 from the pool")
         assert page.evaluate(OVERFLOWING) == []

@@ -40,13 +40,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: bk.allocate(BUDGET, {"histroy": 100}),
         LookupError,
         "Unknown section 'histroy'. Did you mean 'history'? Choose one of: 'history'. "
-        "Or add an Allocation, or set undeclared='pool'.",
+        "You can also add an Allocation or set undeclared='pool'.",
     ),
     "line": (
         lambda: BUDGET.assign(ouput=100),
         LookupError,
         "Unknown line 'ouput'. Did you mean 'output'? Choose one of: 'window', 'history', 'output'. "
-        "Or add an Allocation.",
+        "You can also add an Allocation.",
     ),
     "setting": (
         lambda: bk.presets.rag(8_192, ouput=100),
@@ -120,7 +120,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "path of a budget": (
         lambda: bk.replay("support-chat", Path("nowhere.yaml")),
         FileNotFoundError,
-        "File not found: nowhere.yaml. Check the path. Or choose a preset: 'chat', ...",
+        "File not found: nowhere.yaml. Check the path. You can also choose a preset: 'chat', ...",
     ),
     "path of a conversation": (
         lambda: bk.load_trace("nowhere.jsonl"),

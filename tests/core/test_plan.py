@@ -108,10 +108,10 @@ def test_overrun_is_reported_signed() -> None:
     )
     plan = bk.allocate(budget, {"system": 130})
     assert plan.free == -50
-    assert "overrun by 50 tokens: system 130, reserves 20. Lower a reserve" in plan.warnings[0]
-    with pytest.raises(ValueError, match="overrun by 50 tokens"):
+    assert "by 50 tokens: system 130, reserves 20. Lower a reserve" in plan.warnings[0]
+    with pytest.raises(ValueError, match="by 50 tokens"):
         bk.allocate(replace(budget, deficit="raise"), {"system": 130})
-    with pytest.raises(ValueError, match="overrun by 50 tokens"):
+    with pytest.raises(ValueError, match="by 50 tokens"):
         bk.plan.allocate_many(replace(budget, deficit="raise"), pd.DataFrame({"system": [20, 130]}))
 
 
@@ -460,7 +460,7 @@ def test_floors_do_not_stretch_the_pool() -> None:
         (
             lambda b: bk.fit(b, [bk.Item("memroy", 1)]),
             LookupError,
-            "Choose one of: 'memory'. Or add an Allocation",
+            "Choose one of: 'memory'. You can also add an Allocation",
         ),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "Unknown section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "has no remainder. Pass"),

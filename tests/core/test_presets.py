@@ -79,7 +79,7 @@ def test_history_floor_is_kept_even_where_the_window_is_overrun() -> None:
     plan = bk.allocate(budget, {"system": 8_000, "history": 9_000})
     assert (plan["history"].granted, plan.free) == (4_000, -3_000)
     assert plan.remainder == 10_000 - 1_000 - 8_000
-    assert "overrun by 3,000 tokens" in plan.warnings[0]
+    assert "by 3,000 tokens" in plan.warnings[0]
 
 
 @pytest.mark.parametrize("history", [0, 1_804, 1_805, 3_000, 900_000])
@@ -208,7 +208,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ({"context_budget": 4_000}, "Invalid context_budget: 4000. Expected a mapping"),
         (
             {"agent": {"model": "gpt-4o"}},
-            "No context_budget under agent, which has 'model'.",
+            "Missing key 'context_budget' under 'agent' (found: 'model').",
         ),
         ({1: 2, "total": 3}, "Invalid context_budget. Unknown key '1'"),
         (["x"], "Invalid configuration: ['x']. Expected a mapping"),

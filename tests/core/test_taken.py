@@ -83,7 +83,10 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace("x", [7]), "Message without a role: it is of type int"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", "hello"), "Expected a list of messages"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", ASKED), "Expected a list of messages"),  # type: ignore[arg-type]
-        (lambda: bk.Trace([ASKED]), "Expected a name first, as in Trace('mine', messages)"),  # type: ignore[arg-type]
+        (
+            lambda: bk.Trace([ASKED]),
+            "Expected a string; the id comes before the messages, as in Trace('mine', messages)",
+        ),  # type: ignore[arg-type]
         (lambda: bk.counter(3), "Expected a model, a function or a name"),  # type: ignore[arg-type]
         (
             lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3),  # type: ignore[arg-type]

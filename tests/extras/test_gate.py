@@ -138,7 +138,7 @@ def test_a_request_that_overruns_the_window_fails_at_its_worst_turn() -> None:
     found = gate(small, traces=[talk(20)])
     assert ("overrun", "2 turns, turn 2") in reasons(found)
     overrun = next(failure for failure in found.failures if failure.code == "overrun")
-    assert overrun.sentence == "a request overruns the window (60) by 20 tokens"
+    assert overrun.sentence == "a request exceeds the window (60) by 20 tokens"
     assert "Lower a reserve or a floor, or choose a larger window" in overrun.detail
 
 

@@ -454,7 +454,7 @@ def test_a_misspelt_setting_is_answered_with_the_nearest(
     assert run(["sessions", "made-up-session", "--what-if", "treshold"]) == 2
     told = capsys.readouterr().err
     assert "Unknown setting 'treshold'. Did you mean 'threshold'?" in told
-    assert "Or name a model." in told
+    assert "You can also name a model." in told
 
 
 def test_lines_that_were_not_read_are_named(home: Path, capsys: Captured) -> None:

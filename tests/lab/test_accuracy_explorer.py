@@ -279,11 +279,8 @@ def test_each_key_figure_has_percents_of_one_thing(explorer: AccuracyExplorer) -
 def test_a_pool_that_is_short_says_so() -> None:
     """It said that −4,045 tokens remain."""
     note = AccuracyExplorer().view.figure_rooms["note"]
-    assert (
-        "the cheap count shows 1,640 tokens left; by actual tokens the median is 136 tokens short"
-        in note
-    )
-    assert "4,045 tokens short with the buffer" in note
+    assert "1,640 tokens left; by actual tokens, the median is 136 tokens too few" in note
+    assert "4,045 tokens too few with the buffer" in note
 
 
 # --- every control, set from code, does what a hand does -------------------------------------------
@@ -572,7 +569,7 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
 def test_the_accuracy_explorer_begins_with_the_door() -> None:
     """On 0.2.0 nothing on its first screen said how to give it texts."""
     shipped = AccuracyExplorer()
-    assert shipped.view.door["text"] == "Your own texts: drop a file here, paste a text, or"
+    assert shipped.view.door["text"] == "Your own texts: drop a file here, paste text, or"
     own = AccuracyExplorer("chars/4", toy(3))
     assert own.view.door["text"] == ""
     assert own.view.door["facts"]["messages"].startswith("9 documents: ")
@@ -614,7 +611,7 @@ def test_a_character_of_several_tokens_stands_once_with_a_mark_for_each_further_
     assert "".join(pieces).replace(FURTHER, "") == "ቡና"
     assert len(pieces) == bk.counter("cl100k_base")("ቡና")
     assert FURTHER in shown["note"]
-    assert "tokens make these characters together" in shown["blocks"][0]["pieces"][0]["tip"]
+    assert "tokens form these characters" in shown["blocks"][0]["pieces"][0]["tip"]
 
 
 @given(st.text(max_size=60), st.sampled_from(["o200k_base", "cl100k_base"]))

@@ -131,7 +131,7 @@ def test_what_a_tool_is_called_with_is_code() -> None:
         (3_600, ("waste", "fits, 400 unused")),
         (4_000, ("exact", "fits")),
         (4_500, ("safe", "fits, 500 from safety")),
-        (5_500, ("pool", "eats 1,000 of the pool")),
+        (5_500, ("pool", "takes 1,000 from the pool")),
         (5_600, ("over", "overflows by 100")),
     ],
 )
@@ -184,7 +184,7 @@ def test_the_sentence_says_what_the_budget_means() -> None:
     }
     card.move("conversation", "90%")
     assert card.view.state["headline"]["text"].startswith(
-        "Reserves and caps promise 4,094 tokens more"
+        "Reserves and caps exceed the window by 4,094 tokens"
     )
 
 
@@ -353,10 +353,10 @@ def test_an_overrun_has_its_own_state() -> None:
     missing = -card.plan.free
     assert missing > 0
     state = card.view.state
-    assert state["headline"]["title"] == f"The window is overrun by {missing:,} tokens."
+    assert state["headline"]["title"] == f"The request exceeds the window by {missing:,} tokens."
     assert state["headline"]["text"].startswith("user alone takes ")
     assert {row["level"] for row in state["strip"]["rows"]} == {"overrun", "none"}
-    assert f"overrun by {missing:,} tokens" in state["strip"]["note"]
+    assert f"exceeds the window by {missing:,} tokens" in state["strip"]["note"]
     assert state["status"]["level"] == "over"
     assert not any("fits" in row["verdict"] or row["really"] for row in state["strip"]["rows"])
 

@@ -41,7 +41,7 @@ def test_a_recorded_prompt_disproves_a_smaller_window() -> None:
 def test_all_rows_are_at_one_price_list() -> None:
     recorded = session([30_000, 60_000, 90_000])
     table = bk.compare(recorded, ["pi"], prices="gpt-5-nano").set_index("system")["least"]
-    assert table["as recorded"] == pytest.approx(table["nothing leaves"], rel=0.01)
+    assert table["as recorded"] == pytest.approx(table["no pruning"], rel=0.01)
     own = bk.compare(recorded, ["pi"]).set_index("system")["least"]
     assert own["as recorded"] == pytest.approx(recorded.totals()["cost"])
     assert table["as recorded"] < own["as recorded"] / 10
@@ -59,7 +59,7 @@ def test_a_cache_is_refused_for_a_session_and_obeyed_for_its_messages() -> None:
 
     def cost(cache: bk.cost.PromptCache) -> tuple[float, float]:
         rows = bk.compare(recorded.trace, ["pi"], cache=cache).set_index("system")
-        return tuple(rows.loc["nothing leaves", ["least", "relative"]])
+        return tuple(rows.loc["no pruning", ["least", "relative"]])
 
     cheap = bk.cost.PromptCache(write=1.0, read=0.1)
     assert cost(dear)[0] > cost(cheap)[0]
@@ -71,7 +71,7 @@ def test_rules_are_not_ranked_far_off_the_bill(monkeypatch: pytest.MonkeyPatch) 
     named = ["pi", "claude-code", "langchain"]
     monkeypatch.setattr(ReplaySetup, "costs", lambda setup, outcome: (99.0, 0.0))
     table = bk.compare(recorded, named)
-    assert table["system"].tolist() == ["nothing leaves", *named, "as recorded"]
+    assert table["system"].tolist() == ["no pruning", *named, "as recorded"]
     told = finding(table)
     assert told == (
         "A replay of the record is more than 5 % off the bill, so the rules are not ranked by cost."

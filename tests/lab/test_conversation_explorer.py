@@ -794,7 +794,7 @@ def test_others_of_a_file_are_counted_for_the_forecast_alone_after_the_first_scr
     order.clear()
     explorer.open("made-up-chats")
     assert order == ["shown", "others counted"]
-    assert "other conversations of its file" in explorer.view.figure_fan["note"]
+    assert "other conversations in its file" in explorer.view.figure_fan["note"]
 
 
 @pytest.mark.slow
@@ -805,7 +805,7 @@ def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
     for traces in (many, many[:1]):
         explorer = ConversationExplorer(traces, window=4_000, prices=PRICED)
         notes.append(explorer.view.figure_fan["note"])
-    assert "and from other conversations of its file" in notes[0]
+    assert "and from other conversations in its file" in notes[0]
     assert "about a third smaller" in notes[0]
     assert "others" not in notes[1]
     assert "hardly smaller errors" in notes[1]

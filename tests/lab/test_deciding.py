@@ -261,7 +261,8 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     assert found.stays
     assert (
         str(found)
-        == "No setting tried cuts fewer tokens than at present. Keep the present one. The setting: output 200."
+        == "No setting tried cuts fewer tokens than the current setting. Keep the current setting. "
+        "The setting: output 200."
     )
 
 

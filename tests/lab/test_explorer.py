@@ -258,7 +258,7 @@ def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -
     assert "Choose one of: 'gpt-4o'" in explorer.status
     assert explorer.view.state["status"]["picks"][0] == "gpt-4o"
     explorer.set(model="my-own-llm")
-    assert explorer.status.startswith("No model 'my-own-llm' is listed. For a model of your own,")
+    assert explorer.status.startswith("No model 'my-own-llm' is listed. To use an unlisted model,")
     assert explorer.view.state["status"]["picks"] == []
 
 
@@ -602,8 +602,8 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     kpis = {k["key"]: k["change"] for k in explorer.view.state["kpis"]}
     assert (kpis["window"], kpis["pool"], kpis["remainder"]) == (
         "as pinned",
-        "\u2212200 to pinned",
-        "+200 to pinned",
+        "\u2212200 vs. pinned",
+        "+200 vs. pinned",
     )
     assert explorer.view.state["bar"]["pinned"]["text"] == "pinned: chat, 1,000 tokens"
     assert "pinned limit" in json.dumps(explorer.view.figure_turns)

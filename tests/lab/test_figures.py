@@ -496,4 +496,4 @@ def test_a_frontier_names_the_settings_to_choose_from() -> None:
     best = bk.figures.frontier.spec(tried[:1], "cost", "lost")["layout"]["meta"]["answer"]
     assert best == f"One of 1 is best in both: {names[0]}"
     picture = bk.figures.frontier.svg(tried, "cost", "lost", {"output": 300})
-    assert "at present: output 300, oldest first" in picture
+    assert "current: output 300, oldest first" in picture

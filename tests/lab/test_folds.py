@@ -209,7 +209,7 @@ def tuned(explorer: Any, objective: str) -> Any:
 def test_what_may_be_wanted_is_named_in_whole_words() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "decide")
     assert "{}" not in str(fold(explorer, "decide"))
-    assert "loses fewer needed messages than at present" in str(fold(explorer, "decide"))
+    assert "loses fewer needed messages than the current setting" in str(fold(explorer, "decide"))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     gain, low, high = chosen.share, chosen.low, chosen.high
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
-        f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "
+        f"This budget loses {100 * gain:.0f} % fewer needed messages than the current setting "
         f"({after:.0f} instead of {before:.0f}, "
     )
     assert ") on 48 conversations not used to choose it; " in said
@@ -272,7 +272,8 @@ def test_what_is_not_better_is_said_so() -> None:
     said = parts(explorer, "decide", "text")[0]["text"]
     assert (
         said
-        == "No setting tried costs less than at present without more needed messages lost. Keep the present one."
+        == "No setting tried costs less than the current setting without more needed messages lost. "
+        "Keep the current setting."
     )
 
 

@@ -144,7 +144,7 @@ def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> Non
 def test_no_alarm_where_nothing_is_lost(window: int) -> None:
     """Caps that could not all be used at once are no loss while nobody asks for them."""
     plan = bk.allocate(presets.working_memory(window), {})
-    assert plan.warnings == () if window > 4_096 else "overrun" in plan.warnings[0]
+    assert plan.warnings == () if window > 4_096 else "exceeds" in plan.warnings[0]
 
 
 @given(budgets(), ITEMS, DEMANDS)

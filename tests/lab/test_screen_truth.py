@@ -123,7 +123,7 @@ def check_figures(state: dict[str, Any], plan: Plan) -> None:
 def check_headline(state: dict[str, Any], plan: Plan) -> None:
     text, budget = f"{state['headline']['title']} {state['headline']['text']}", plan.budget
     if plan.free < 0:
-        assert text.startswith(f"The window is overrun by {-plan.free:,} tokens. ")
+        assert text.startswith(f"The request exceeds the window by {-plan.free:,} tokens. ")
         section, tokens = re.search(r"\. (.+) alone takes ([\d,]+) of", text).groups()  # type: ignore[union-attr]
         assert (
             plan[section].granted
@@ -134,7 +134,7 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
     if budget.unclaimed < 0 and not takes_the_rest(budget):
         assert text == (
             "The budget does not fit. "
-            f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+            f"Reserves and caps exceed the window by {-budget.unclaimed:,} tokens."
         )
         return
     if budget.remainder is not None and plan.remainder <= 0:
@@ -142,8 +142,10 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
         assert numbers(text) == ({-plan.remainder} if plan.remainder else set())
         return
     too_many = claimed_too_many(plan)
-    assert ("more than the window has" in text) == bool(too_many)
-    assert (f"{too_many:,} more" if too_many else f" {unclaimed(plan):,} tokens are free.") in text
+    assert ("exceed the window by" in text) == bool(too_many)
+    assert (
+        f"window by {too_many:,} tokens." if too_many else f" {unclaimed(plan):,} tokens are free."
+    ) in text
     verdict = re.match(r"([\d,]+) of ([\d,]+) (turns?|sections?) fit\.", text)
     if verdict and verdict[3].startswith("section"):
         whole = sum(grant.cut == 0 for grant in plan.grants)
@@ -322,4 +324,4 @@ def test_a_required_section_above_its_cap_takes_the_pool_in_every_sentence() -> 
     """In a window of 500 the system prompt has 306 tokens; its cap of 50 and the pool of 100 hold 150 of them."""
     state = bk.DesignCard("chat", "mixed-language", model="gpt-4o", window=500).view.state
     assert state["bar"]["end_text"] == "the window ends at 500; 210 too many"
-    assert "The sections take 210 more than the window has." in state["headline"]["text"]
+    assert "The sections exceed the window by 210 tokens." in state["headline"]["text"]

@@ -65,7 +65,7 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
     tell(explorer, "systems", follow=first["value"])
     fates = {row["key"]: row["note"] for row in rows(explorer, "systems")}
     assert fates[AS_IT_WAS] == "there to the end"
-    assert "needed by the call of request" in fates["gemini-cli"]
+    assert "needed by the call in request" in fates["gemini-cli"]
     (figure,) = parts(explorer, "systems", "figure")
     legend = [
         trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)

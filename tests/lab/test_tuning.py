@@ -70,7 +70,7 @@ def test_where_the_present_setting_cuts_nothing_the_other_is_not_as_good() -> No
     gain = Gain(np.zeros(10), np.full(10, 5.0))
     assert gain.share == -np.inf and not gain.holds
     assert gain.sentence("this setting", FEWER) == (
-        "No gain: this setting cuts 50 tokens where the present one cuts none on 10 conversations not used to "
+        "No gain: this setting cuts 50 tokens where the current setting cuts none on 10 conversations not used to "
         "choose it."
     )
 
@@ -97,7 +97,7 @@ def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
     assert str(stays).startswith(
-        "Nothing to gain: no conversation of 12 has any tokens cut at present."
+        "Nothing to gain: no conversation of 12 has any tokens cut with the current setting."
     )
 
     def half(outcome: bk.deciding.Replay) -> float:
@@ -219,7 +219,7 @@ def test_without_a_gain_that_holds_the_present_budget_is_handed_over(conversatio
         assert result.best == (result.space.present() if result.stays else result.candidate)
     kept = next(result for result in results if result.stays and result.row is not None)
     assert (
-        f"The present setting stays. The best candidate is output {kept.candidate['output']}."
+        f"Keep the current setting. The best candidate is output {kept.candidate['output']}."
         in str(kept)
     )
 
@@ -242,7 +242,7 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
     )
     none = Gain(np.zeros(20), np.zeros(20))
     assert none.sentence("this budget", FEWER) == (
-        "Nothing to gain: no conversation of 20 has any tokens cut at present."
+        "Nothing to gain: no conversation of 20 has any tokens cut with the current setting."
     )
 
 

@@ -188,7 +188,7 @@ class ProviderCounter:
         Returns
         -------
         list of int
-            Number of tokens of each.
+            Token count of each text.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class ProviderCounter:
         Returns
         -------
         list of int
-            Number of tokens of each.
+            Token count of each request.
         """
         with kept_counts(self.cache) as store:
             names = [store.name(self.endpoint.url, self.model, body) for body in bodies]

@@ -115,7 +115,7 @@ class CheckResult:
     failures : tuple of Failure
         The reasons why the check failed. Empty if it passed.
     findings : tuple of Finding
-        Problems of the budget itself.
+        Problems with the budget itself.
     sections : mapping
         Maximum demand of each section, in tokens.
     conversations, cut, failing : int
@@ -328,7 +328,7 @@ def check(
     ]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
-            raise TypeError(wrong_type("conversation", trace, "a Trace of budgetkit.load_traces"))
+            raise TypeError(wrong_type("conversation", trace, "a Trace from budgetkit.load_traces"))
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         models.append(model or own_model(trace))
@@ -549,7 +549,7 @@ class Requests:
             )
         if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
             over_by = f"by {-free[worst]:,} tokens"
-            problem = f"a request overruns the window ({budget.window:,}) {over_by}"
+            problem = f"a request exceeds the window ({budget.window:,}) {over_by}"
             yield self._failure("overrun", problem, worst)
         for section, floor in floors.items():
             limit = self.columns[section]["limit"]

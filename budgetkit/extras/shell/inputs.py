@@ -88,7 +88,7 @@ def budget_for(
 
 
 def load_one(source: str, conversation: str) -> Trace:
-    """Load one conversation by number (from 1), id or title."""
+    """Load one conversation by number (counting from 1), id or title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
     many = 0
@@ -124,7 +124,7 @@ def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
 
 
 def load_all(source: str) -> list[Trace]:
-    """Load all conversations of a file."""
+    """Load all conversations in a file."""
     return load_traces(_source(source))
 
 
@@ -330,7 +330,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
-    explanation = "Conversation to use, by number (from 1), id or title."
+    explanation = "Conversation to use, by number (counting from 1), id or title."
     option = click.option("--conversation", default="1", show_default=True, help=explanation)
     return click.argument("file", default="-")(option(run_command))
 

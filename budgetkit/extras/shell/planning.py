@@ -31,7 +31,7 @@ _PRICE = click.option(
 
 @click.command("fit")
 @with_conversation
-@click.option("--turn", type=int, help="Number of the turn, from 1; the last by default.")
+@click.option("--turn", type=int, help="Turn number, counting from 1; the last by default.")
 @click.option("--why", "section", help="Explain why a section lost tokens, and how to keep them.")
 def fit_command(
     trace: Trace,

@@ -78,7 +78,8 @@ class Commands(click.Group):
 def program(context: click.Context) -> None:
     """Count, split and check a context window. Without a command, list sessions and next steps.
 
-    A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard input.
+    A conversation is a file in any format that budgetkit reads, the name of a shipped conversation, or "-" for standard
+    input.
     To enable shell completion: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
     """
     if context.invoked_subcommand is None:

@@ -139,7 +139,9 @@ def settings(
         name = setting
         values = usual_values(sessions, setting)
     elif not resolve(setting).is_known:
-        raise LookupError(f"{unknown_name('setting', setting, _SETTINGS)} Or name a model.")
+        raise LookupError(
+            f"{unknown_name('setting', setting, _SETTINGS)} You can also name a model."
+        )
     table = what_if(source, window=window, **{name: values})
     if as_json:
         show_json(table.to_dict("records"))

@@ -221,7 +221,7 @@ class Buffer:
     share : float
         Smallest share of the window to reserve.
     low, high : float
-        Its 95 % interval, from resampling kinds, their sources and their documents.
+        95 % interval of the share, from resampling kinds, sources and documents.
     risk : float
         Accepted probability of an overflow.
     window : int

@@ -192,7 +192,7 @@ class Sources:
 
     @cached_property
     def middle(self) -> Floats:
-        """Return the logarithm of exact over cheap tokens, group by group."""
+        """Return the log ratio of exact to cheap tokens for each group."""
         groups = zip(self.exact, self.estimate, strict=True)
         return np.array(
             [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]

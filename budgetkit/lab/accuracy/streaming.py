@@ -1,4 +1,4 @@
-"""Corpora larger than memory, counted batch by batch here or on a cluster.
+"""Corpora larger than memory, counted in batches, locally or on a cluster.
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
 the file's. If there is no seam for a long stretch, the block is longer and is counted in windows

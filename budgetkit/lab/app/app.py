@@ -44,7 +44,7 @@ class App(Shown):
     Parameters
     ----------
     trace : str, path, Trace or sequence of Trace, default "support-chat"
-        The conversations: the name of a shipped one, a path, or loaded ones.
+        The conversations: the name of a shipped conversation, a path, or loaded traces.
     budget : str or Budget, default "chat"
         A preset's name, or the initial budget.
     model : str, optional
@@ -107,7 +107,7 @@ class App(Shown):
         Parameters
         ----------
         number : int
-            Number of the tab, from 0.
+            Tab number, counting from 0.
         """
         self.view.shown = number
 

@@ -344,7 +344,7 @@ class DesignCard(BudgetExplorer):
             answers = sendable(receipt(self.settings, self.library))
             requests = self.kind.requests(self.stage) if texts else {}
             budget = self.stage.results.plan.budget
-            title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
+            title = f"{budget.name or 'Custom budget'}: a window of {budget.window:,} tokens"
             setup = self.texts.get("yaml", "")
             page = receipt_page(title, answers, requests, setup)
             present = "|".join(map(str, answers["now"]))

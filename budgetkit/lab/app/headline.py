@@ -168,7 +168,7 @@ def headline(stage: BudgetStage) -> Data:
     """Return the card's verdict, its sentence and its subject."""
     budget = stage.results.plan.budget
     preset = PRESETS.get(budget.name or "")
-    name = preset.title.partition(":")[0] if preset else budget.name or "A budget of your own"
+    name = preset.title.partition(":")[0] if preset else budget.name or "Custom budget"
     verdict, *more = sentences(stage.results)
     return {
         "over": f"{name}, {stage.settings.model}, {budget.window:,} tokens",
@@ -182,22 +182,22 @@ def sentences(results: BudgetResults) -> list[str]:
     plan = results.plan
     budget = plan.budget
 
-    # A window that is overrun leaves nothing to say about the rest.
+    # A request that exceeds the window leaves nothing to say about the rest.
     if plan.free < 0:
         largest = max(plan.grants, key=lambda grant: grant.granted)
         alone = (
             f"{largest.section} alone takes {largest.granted:,} of {max(0, budget.usable):,} usable"
         )
-        return [f"The window is overrun by {too_many(plan):,} tokens.", f"{alone}."]
+        return [f"The request exceeds the window by {too_many(plan):,} tokens.", f"{alone}."]
     if budget.unclaimed < 0 and not takes_the_rest(budget):
-        promised = f"Reserves and caps promise {too_many(plan):,} tokens more than the window has"
+        promised = f"Reserves and caps exceed the window by {too_many(plan):,} tokens"
         return ["The budget does not fit.", f"{promised}."]
     if budget.remainder is not None and plan.remainder <= 0:
         missing = f"{-plan.remainder:,} tokens are missing." if plan.remainder else ""
         return [f"Nothing is left for {budget.remainder}.", missing]
     free = f"{left_of_pool(plan):,} tokens are free."
     if excess := too_many(plan):
-        free = f"The sections take {excess:,} more than the window has."
+        free = f"The sections exceed the window by {excess:,} tokens."
     fits = f"{fitting(results)} fit."
     if results.first_cut is None:
         return [fits, free]

@@ -1,4 +1,4 @@
-"""Serving of the app as a web page, with Voilà on this machine."""
+"""Serve the app as a local web page with Voilà."""
 
 from __future__ import annotations
 
@@ -232,8 +232,8 @@ def serve(source: str = "support-chat", *options: str) -> None:
     Parameters
     ----------
     source : str, default "support-chat"
-        The conversations: the name of a shipped one, a file, or a folder of files. The "File" box then opens nothing
-        else; for a shipped conversation, the box is disabled.
+        The conversations: the name of a shipped conversation, a file, or a folder of files. The "File" box then opens
+        nothing else; for a shipped conversation, the box is disabled.
     *options : str
         Options of Voilà, such as "--no-browser" or "--port=9999".
 

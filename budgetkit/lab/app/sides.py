@@ -177,7 +177,7 @@ class SidesFold(Content):
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
         sentence = f"The same budget for models from several makers, at {window:,} tokens. Pin budgets to compare them."
         if stage.settings.pins:
-            sentence = "How the pinned budgets and the present one differ from A."
+            sentence = "Differences between A and the other budgets."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]

@@ -67,7 +67,7 @@ class Room:
     name : str
         The section, or the shared pool.
     budget : int
-        Its limit.
+        Limit of the section, in tokens.
     safety, pool : int
         The safety reserve, and the rest of the shared pool.
     overrun : int
@@ -94,7 +94,7 @@ class Room:
         A surplus is taken from the safety reserve first, then from the shared pool.
         """
         if self.overrun:
-            return Verdict("overrun", "window overrun")
+            return Verdict("overrun", "window overflows")
         if self.budget <= 0:
             return Verdict("empty", "nothing to fill")
         over = really - self.budget
@@ -105,7 +105,7 @@ class Room:
         if over <= self.safety:
             return Verdict("safe", f"fits, {over:,} from safety")
         if over <= self.safety + self.pool:
-            return Verdict("pool", f"eats {over - self.safety:,} of the pool")
+            return Verdict("pool", f"takes {over - self.safety:,} from the pool")
         return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
     def pool_left(self, really: int) -> int:
@@ -188,7 +188,7 @@ def strip(stage: BudgetStage) -> Data:
         bands.append(band)
     told = ", then ".join(f"{name} {tokens:,}" for name, tokens in behind.items() if tokens)
     if room.overrun:
-        told = "the window is overrun"
+        told = "the window overflows"
     return {
         "title": counters.title,
         "note": _note(room, counters) + advice(counters.best),
@@ -210,7 +210,7 @@ def strip(stage: BudgetStage) -> Data:
 def _note(room: Room, counters: CounterPair) -> str:
     compared = f"Compared with {counters.basis}."
     if room.overrun:
-        return f"The window is overrun by {room.overrun:,} tokens, so there is nothing to fill. {compared}"
+        return f"The request exceeds the window by {room.overrun:,} tokens, so there is no room to fill. {compared}"
     if room.budget <= 0:
         return f"Nothing is left for {room.name}, so there is nothing to fill. {compared}"
     size = f"the {room.budget:,} tokens of {room.name}"

@@ -1,6 +1,6 @@
 """Conditions that all plans must meet, and objectives: numbers of a replay to minimise.
 
-    gain = 1 - sum of the objective with a setting / sum at present         over conversations not used to choose it
+    gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
 
 The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`) over random subsets of the
 conversations with something to gain.
@@ -52,7 +52,7 @@ class Objective:
         less = self.less
         if more:
             less = less.replace("fewer", "more").replace("less", "more")
-        return f"{self.verb} {size}{less} than at present"
+        return f"{self.verb} {size}{less} than the current setting"
 
     @property
     def unit(self) -> str:
@@ -247,18 +247,21 @@ class Gain:
         Examples
         --------
         >>> gain = Gain(np.full(40, 100.0), np.linspace(85, 99, 40))
-        >>> gain.sentence("this budget", OBJECTIVES["cost"])[:62]
-        'This budget costs 8 % less than at present on 40 conversations'
+        >>> gain.sentence("this budget", OBJECTIVES["cost"])[:71]
+        'This budget costs 8 % less than the current setting on 40 conversations'
         >>> Gain(np.ones(40), np.full(40, 1.2)).sentence("this budget", OBJECTIVES["cost"])[:45]
         'No reliable gain: this budget costs 20 % more'
-        >>> Gain(np.zeros(40), np.full(40, 5.0)).sentence("this budget", OBJECTIVES["cut"])[:63]
-        'No gain: this budget cuts 200 tokens where the present one cuts'
+        >>> Gain(np.zeros(40), np.full(40, 5.0)).sentence("this budget", OBJECTIVES["cut"])[:67]
+        'No gain: this budget cuts 200 tokens where the current setting cuts'
         """
         where = f" on {len(self.before):,} {_UNSEEN}"
         if not self.before.any():
             if not self.after.any():
-                return f"Nothing to gain: no conversation of {len(self.before):,} has any {objective.noun} at present."
-            instead = f"{self.after.sum():,.4g}{objective.unit} where the present one {objective.verb} none"
+                return (
+                    f"Nothing to gain: no conversation of {len(self.before):,} has any {objective.noun} with the "
+                    "current setting."
+                )
+            instead = f"{self.after.sum():,.4g}{objective.unit} where the current setting {objective.verb} none"
             return f"No gain: {what} {objective.verb} {instead}{where}."
 
         size = percent(abs(self.share)) if abs(self.share) >= 0.0005 else "under 0.1"

@@ -24,13 +24,13 @@ _PROXY = (
 )
 
 
-#: The number of the present setting, which is not a row of the table.
+#: The number of the current setting, which is not a row of the table.
 PRESENT = -1
 
 
 @dataclass(frozen=True)
 class TuningReport:
-    """The report of a tuning on the conversations of a file."""
+    """The report of a tuning on the conversations in a file."""
 
     source: str
     budget: Budget
@@ -71,7 +71,7 @@ class TuningReport:
         sentences = [self.tuned.verdict("this budget", aside, but)]
         if row == PRESENT and self.tuned.candidate != self.tuned.best:
             candidate = setting_text(self.setting(self.tuned.row or 0))
-            sentences.append(f"The present setting stays. The best candidate is {candidate}.")
+            sentences.append(f"Keep the current setting. The best candidate is {candidate}.")
         return " ".join([*sentences, *self.tuned.notices])
 
     def holds(self, row: int) -> bool:
@@ -91,8 +91,8 @@ class TuningReport:
         table = pd.DataFrame(
             np.vstack([means, now]), columns=[OBJECTIVES[name].noun for name in self.objectives]
         )
-        table.insert(0, "setting", [*names, "present"])
-        table["standing"] = [*standing, "present"]
+        table.insert(0, "setting", [*names, "current"])
+        table["standing"] = [*standing, "current"]
         table["front"] = [*front, False]
         table["point"] = [*rows, PRESENT]
         return table.dropna(ignore_index=True)
@@ -113,7 +113,10 @@ class TuningReport:
             f"{_PROXY}"
         )
         parts = ["# Which budget?", f"**{_as_text(self.sentence(row))}**", how]
-        now = f"Each line alone; {aim.noun} per conversation, {aim.form.format(self._means()[0][0])} at present:"
+        now = (
+            f"Each line alone; {aim.noun} per conversation, {aim.form.format(self._means()[0][0])} with the current "
+            "setting:"
+        )
         parts += [
             "## What matters",
             now,
@@ -186,7 +189,7 @@ _COLOURS = {
     "beaten": "#9aa0a6",
     "on the front": "#0072b2",
     "chosen": "#d55e00",
-    "present": "#009e73",
+    "current": "#009e73",
 }
 
 
@@ -208,7 +211,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     for kind, colour in _COLOURS.items():
         if len(group := table[table["standing"] == kind]):
             tips = {"hovertext": [*map(hover, table_rows(group))], "hoverinfo": "text"}
-            marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
+            marker = {"color": colour, "size": 13 if kind in ("chosen", "current") else 8}
             labels = {"name": kind, "customdata": group["point"].tolist()}
             drawn.append(points(group[first], group[second], marker=marker, **labels, **tips))
     axes = [{"title": f"{name}, a conversation", "nticks": 6} for name in (first, second)]

@@ -1,4 +1,4 @@
-"""Solving for the smallest or largest size of a line that meets a condition.
+"""Find the smallest or largest size of a line that meets a condition.
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
@@ -124,7 +124,7 @@ def solve(
     ----------
     demands : mapping of str to int, DataFrame, Trace, messages, str, Path, or several of these
         The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations. A
-        conversation may also be given as messages, a path or the name of a shipped one.
+        conversation may also be given as messages, a path or the name of a shipped conversation.
     budget : Budget, str, Path or callable
         The budget to change, or a preset or its name.
     line : str

@@ -235,7 +235,7 @@ def candidates(
     count = count_of(counter)
     sizes: dict[str, list[int | None]] = {}
 
-    # The answer: what answers need, the present reserve, and half-way.
+    # The answer: what answers need, the current reserve, and half-way.
     reserve = reserve_of_answers(budget)
     if reserve is not None and recorded_lengths(traces, count):
         least = answer_reserve(traces, count, risk).tokens
@@ -361,7 +361,7 @@ class SearchSpace:
         setting = {}
         for line, by_name in self.values.items():
             value: Any = self.policy if line == "policy" else now[line]
-            otherwise = "present" if line == "policy" else value
+            otherwise = "current" if line == "policy" else value
             setting[line] = next((n for n, v in by_name.items() if v == value), otherwise)
         return setting
 
@@ -390,7 +390,7 @@ class SearchSpace:
         need = f"{self.floor.tokens:,}"
         if self.is_short({}):
             now = self.budget.sizes[reserve.name]
-            yield f"The present reserve of {now:,} tokens is below the {need} that answers need."
+            yield f"The current reserve of {now:,} tokens is below the {need} that answers need."
         below = sum(reason not in ("", CANNOT_BE_PLANNED) for reason in reasons)
         if below:
             yield (

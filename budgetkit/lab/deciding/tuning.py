@@ -1,4 +1,4 @@
-"""Tuning of a budget on your own conversations, tested on held-out ones.
+"""Tune a budget on your own conversations, and test it on held-out conversations.
 
 Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
 other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
@@ -320,16 +320,16 @@ class TuningResult:
         """Describe the gain of the candidate in one sentence."""
         aim = self.aims[self.objective]
         if np.isnan(self.chosen.share):
-            return "The present setting cannot be planned for every conversation, so no gain is measured."
+            return "The current setting cannot be planned for every conversation, so no gain is measured."
         if self.chosen.before.any() and self._is_present:
-            return f"No setting tried {aim.than_at_present()}{bound}. Keep the present one."
+            return f"No setting tried {aim.than_at_present()}{bound}. Keep the current setting."
         return self.chosen.sentence(what, aim, aside)
 
     def __str__(self) -> str:
         sentences = [self.verdict(), f"The setting: {setting_text(self.best)}."]
         if self.best != self.candidate:
             sentences.append(
-                f"The present setting stays. The best candidate is {setting_text(self.candidate)}."
+                f"Keep the current setting. The best candidate is {setting_text(self.candidate)}."
             )
         sentences += self.notices
         if self.tried < self.of:
@@ -451,7 +451,7 @@ def tune(
     space = SearchSpace(budget, now, values_of(vary)).with_floor(traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
-    # Scores: conversation x setting, the present one first, x objective; no number for one that may not be chosen.
+    # Scores: conversation x setting, the current setting first, x objective; no number for one that may not be chosen.
     scores = np.full((len(traces), 1 + len(settings), len(objectives)), np.nan)
     allowed = [place for place, setting in enumerate(settings) if not space.is_short(setting)]
     measurement = Measurement(space, [{}, *(settings[at] for at in allowed)], objectives, options)
@@ -535,7 +535,7 @@ def sensitivity(
     table = pd.DataFrame(moves, columns=["line", "value"]).assign(
         mean=means[1:], change=changes, conversations=len(seen)
     )
-    # The present setting changes nothing, and is one of the ends where all others lie on one side of it.
+    # The current setting changes nothing, and is one of the ends where all others lie on one side of it.
     by_line = table.groupby("line")["change"]
     spread = by_line.max().clip(lower=0.0) - by_line.min().clip(upper=0.0)
     table["spread"] = table["line"].map(spread)

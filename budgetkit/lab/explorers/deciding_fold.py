@@ -1,4 +1,4 @@
-"""The panel that tunes a budget on the conversations of its file.
+"""The panel that tunes a budget on the conversations in its file.
 
 Tuning runs in a separate thread on immutable values, so sliders never wait. The result stays until the next run, and
 states its initial budget.
@@ -174,7 +174,7 @@ class DecideFold(Content):
             decided = self._run.found
             row = int(event["point"])
             if not 0 <= row < len(decided.tuned.table):
-                return None  # the present setting
+                return None  # the current setting
             self._row = row
             return with_setting(stage, sizes_of(decided.values, decided.setting(row)))
         return None
@@ -197,7 +197,8 @@ class DecideFold(Content):
         largest = int(demand.sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: the largest request asks for {largest:,} of "
-            f"{case.budget.window:,} tokens. No setting can lose less; tuning needs a window that is too small for some"
+            f"{case.budget.window:,} tokens. No setting can lose less. Tuning needs a window that is too small for "
+            "some of the conversations"
         )
         parts = [text_part(f"{sentence}.")]
         # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
@@ -261,7 +262,7 @@ class DecideFold(Content):
             figure,
             {
                 "is": "copy",
-                "title": "Take this to the meeting",
+                "title": "Report to copy",
                 "text": decided.report(row, budget),
             },
         ]
@@ -293,7 +294,7 @@ def decide(
         )
 
     progress_of = progress("One line at a time", 0, 0.4)
-    # What exceeds the window is left out, unless the present budget does.
+    # What exceeds the window is left out, unless the current budget does.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(traces, strict, values, objective, progress=progress_of, **options)
     if not (moved := matter(moves)):

@@ -118,7 +118,7 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
         _bar(state.get("bar")),
         strip_table(state.get("strip")),
         element("p", state.get("source") or "", style=_SMALL),
-        element("p", "This is how it stood; run the cell to go on from it.", style=_SMALL),
+        element("p", "This is the last saved state; run the cell to continue.", style=_SMALL),
         element("style", Markup(_ALONE)),
         class_="bk-still",
         data_kept=kept,

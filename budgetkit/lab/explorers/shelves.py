@@ -195,7 +195,7 @@ class Shelf(ABC, Generic[Entry]):
 
 
 class Conversations(Shelf[list[Trace]]):
-    """The conversations of each file."""
+    """The conversations in each file."""
 
     noun = "trace"
     #: Whether a path means its file alone, without the files of its sub-agents.
@@ -215,7 +215,7 @@ class Conversations(Shelf[list[Trace]]):
         return self.add(Path(file).name or traces[0].id, traces)
 
     def one(self, name: str, number: int) -> Trace:
-        """Return one conversation of a file, from 0."""
+        """Return a conversation in a file by its index, counting from 0."""
         traces = self(name)
         if 0 <= number < len(traces):
             return traces[number]
@@ -247,7 +247,7 @@ class Conversations(Shelf[list[Trace]]):
 
 
 class Texts(Shelf[Corpus]):
-    """Corpora: the texts of a folder, a file or a glob."""
+    """Corpora: texts from a folder, a file or a glob."""
 
     noun = "texts"
 

@@ -1,4 +1,4 @@
-"""Drawing of a figure's specification as SVG, with axes, data, notes, lines and legend.
+"""Draw a figure's specification as SVG, with axes, data, notes, lines and legend.
 
 It is the same specification that plotly draws in a notebook (see ADR 0006). Equal specifications give the same bytes. A
 page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's ink.

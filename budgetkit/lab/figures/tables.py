@@ -119,7 +119,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
     groups = (
         ("beaten", table[~table["best"]], GREY, "markers"),
         ("not beaten", best, BLUE, "lines+markers"),
-        (": ".join(["at present", *present["setting"].head(1)]), present, VERMILLION, "markers"),
+        (": ".join(["current", *present["setting"].head(1)]), present, VERMILLION, "markers"),
     )
     data = []
     for name, group, shade, mode in groups:

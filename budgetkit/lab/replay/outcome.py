@@ -267,7 +267,7 @@ class Replay:
         Parameters
         ----------
         request : int
-            Number of the request, from 1.
+            Request number, counting from 1.
 
         Returns
         -------
@@ -368,7 +368,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers from 1, missing if it never happens."""
+    """Return request numbers, counting from 1; missing for events that never happen."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))
 

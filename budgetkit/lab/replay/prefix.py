@@ -8,7 +8,7 @@ An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then
 
     slot        0    1    2    3    4    5
     prunable    no   yes  yes  yes  yes  yes
-    entry       3    1    1    2    2    3      the request, from 0, at which the history takes it in; 3 is never
+    entry       3    1    1    2    2    3      the request where it enters the history, counting from 0; 3 is never
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
@@ -368,7 +368,10 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the first message of a section in each later request, or -1 in the head."""
+    """Return the index of a section's first message in each later request.
+
+    It is -1 if the section opens the prompt.
+    """
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:

@@ -233,7 +233,7 @@ BRANCH = "another branch"
 TURN = "thinking left out"
 EARLIER = "older copy read"
 SETTING = "thinking set otherwise"
-HEAD = "head changed with a user's message"
+HEAD = "start of the prompt changed at a user message"
 BELOW = "below the minimum"
 BLOCKS = "out of reach"
 UNEXPLAINED = "unexplained"
@@ -246,7 +246,7 @@ SENTENCES = {
     TURN: "at a user message, the thinking of the previous turn is left out, so the prompt changes there",
     EARLIER: "the read stops where an earlier prompt ended: newer blocks were not cached yet, or not on that machine",
     SETTING: "the thinking settings changed, and with them the prompt before the messages",
-    HEAD: "only the head was read, at a user message without a long pause, as elsewhere in this session",
+    HEAD: "only the start of the prompt was read, at a user message without a long pause, as elsewhere in this session",
     BELOW: "the prompt was shorter than the provider's minimum",
     BLOCKS: "more blocks were added than the cache looks back over",
     UNEXPLAINED: "nothing in the session explains it",

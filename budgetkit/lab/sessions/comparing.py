@@ -51,7 +51,7 @@ USUAL = (
     "langchain",
 )
 #: The rule without any pruning.
-AS_IT_WAS = "nothing leaves"
+AS_IT_WAS = "no pruning"
 RECORDED = "as recorded"
 #: Maximum deviation of the recorded session's replay from the bill, as a share, for ranking rules.
 NEAR_THE_BILL = 0.05
@@ -254,7 +254,7 @@ def by_price_and_window(
     >>> rules = {"mask": bk.policies.ClearResults(keep_uses=3)}
     >>> table = by_price_and_window(bk.load_trace("coding-agent"), rules, [1.0, 0.02], [32_000])
     >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
-    [[1.0, 'mask'], [0.02, 'nothing leaves']]
+    [[1.0, 'mask'], [0.02, 'no pruning']]
     """
     setup = replay_setup(source, count=counter)
     base = setup.replayed(OldestFirst(), UNLIMITED)

@@ -101,8 +101,8 @@ def sessions(
     Returns
     -------
     DataFrame
-        One row per session: number (from 1), program, changed, project (a folder's name), megabytes (0 in a database)
-        and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from
+        One row per session: number (1 or more), program, changed, project (a folder's name), megabytes (0 in a
+        database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from
         the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
 
     Raises

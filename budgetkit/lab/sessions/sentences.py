@@ -80,7 +80,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     if len(by_cause) > 1:
         dear += f" Most missed tokens: {by_cause.idxmax()}."
 
-    lost = "Nothing left the prompt."
+    lost = "No messages were removed from the prompt."
     for row in table[(table["system"] == RECORDED) & (table["left"] > 0)].to_dict("records"):
         number = "Its compaction"
         if row["compactions"] != 1:
@@ -142,7 +142,7 @@ def finding(table: pd.DataFrame) -> str:
     # Rules that act write summaries, take messages out, or cut results.
     acting = systems[(systems[["compactions", "left", "capped"]] > 0).any(axis=1)]
     if acting.empty:
-        return "None of these rules would have acted: the session stays below all their marks."
+        return "None of these rules would have acted: the session never reaches any of their thresholds."
     is_record = table["system"] == RECORDED
     if not is_record.any():
         is_record = table["system"] == AS_IT_WAS
@@ -270,7 +270,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     Examples
     --------
     >>> columns = ["window", "read", "system", "cheapest"]
-    >>> turning_points(pd.DataFrame([(8_000, 1.0, "pi", True), (8_000, 0.1, "nothing leaves", True)], columns=columns))
+    >>> turning_points(pd.DataFrame([(8_000, 1.0, "pi", True), (8_000, 0.1, "no pruning", True)], columns=columns))
     ['Window 8,000: pi costs least where a cached token costs 1 of the input price; keeping everything at 0.1.']
     """
     sentences = []

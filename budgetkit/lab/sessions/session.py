@@ -205,8 +205,8 @@ class Session:
         Returns
         -------
         DataFrame
-            Columns request (from 1), message_index, model, time, prompt, read, written, fresh, answered (as billed, in
-            tokens), counted (the scaled contents of the log), unlogged, difference (signed; the three sum to the
+            Columns request (1 or more), message_index, model, time, prompt, read, written, fresh, answered (as billed,
+            in tokens), counted (the scaled contents of the log), unlogged, difference (signed; the three sum to the
             prompt), mark ("derived", or "estimated" if the difference is more than a tenth), foretold (the predicted
             read), missed, cause ("" for none) and cost (in US dollars; NaN if no price is known).
         """
@@ -317,8 +317,8 @@ class Session:
         Returns
         -------
         DataFrame
-            Columns request (from 1), missed (cached tokens that were not read), cause, detail (a sentence), cost (their
-            extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt, which is
+            Columns request (1 or more), missed (cached tokens that were not read), cause, detail (a sentence), cost
+            (their extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt, which is
             shorter after a compaction).
         """
         frame = pd.DataFrame(self._misses, columns=Miss._fields)
@@ -369,7 +369,7 @@ class Session:
         Parameters
         ----------
         request : int, optional
-            Number of the request, from 1; default: the largest request.
+            Request number, counting from 1; default: the largest request.
 
         Returns
         -------

@@ -369,7 +369,7 @@ class Compact(_Triggered):
     Parameters
     ----------
     triggers : sequence of Trigger
-        Conditions under which it acts.
+        Conditions under which the policy acts.
     join : {"any", "all"}
         Number of triggers needed: any one, or all.
     keep_tail : int or Share, default 0
@@ -437,7 +437,7 @@ class ClearResults(_Triggered):
     Parameters
     ----------
     triggers : sequence of Trigger
-        Conditions under which it acts.
+        Conditions under which the policy acts.
     join : {"any", "all"}
         Number of triggers needed: any one, or all.
     keep_uses : int, default 0

@@ -199,7 +199,7 @@ def policy_of(policy: Policy | str) -> Policy:
     name = known_name(policy) if isinstance(policy, str) else ""
     if name not in NAMED:
         raise LookupError(
-            f"{unknown_name('policy', policy, NAMED)} Or write it, as in SlidingWindow(5)."
+            f"{unknown_name('policy', policy, NAMED)} You can also pass an instance, such as SlidingWindow(5)."
         )
     return NAMED[name]()
 

@@ -89,9 +89,9 @@ class Framing:
         Tokens for each image. ``None`` prices it by OpenAI's tiles; an image of unknown size is assumed to be 1024
         pixels square.
     tools : {"declaration", "json"} or ToolConstants
-        Counting of tool schemas; see :mod:`budgetkit.requests.billing.declarations`.
+        How tool schemas are counted; see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
-        Counting of a message: each text by itself, or all as one text that includes the role.
+        How a message is counted: text by text, or as one text that includes the role.
     rules : Rules, optional
         A provider's billing rules, which override all of the above.
     counter : str

@@ -1,4 +1,4 @@
-"""Bills for OpenAI's chat and Responses interfaces, rule by rule.
+"""Billing rules for OpenAI's Chat Completions and Responses APIs.
 
 The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
 with the provider's usage; read 2026-11-21). They hold for models since gpt-3.5-turbo-0125; for older snapshots see

@@ -1,1 +1,1 @@
-"""Reading of requests and messages in any format, and writing in a provider's format."""
+"""Read requests and messages in any format; write them in a provider's."""

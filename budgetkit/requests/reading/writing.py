@@ -1,4 +1,4 @@
-"""Writing of chat messages in a provider's format.
+"""Write chat messages in a provider's format.
 
 Messages that were read from that format are written unchanged.
 

@@ -52,7 +52,7 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
-    """Return the warnings whose numbers are above 0."""
+    """Return the warnings whose counts are above 0."""
     return [f"{words} ({number:,})." for words, number in numbers.items() if number]
 
 

@@ -1,4 +1,4 @@
-"""Conversion of documents (request bodies, exports and logs) by the table of formats.
+"""Convert documents (request bodies, exports and logs) by the table of formats.
 
 Other fields keep their names next to the messages; a converted message keeps its source under ``native``. Content that
 could not be converted is listed under ``warnings``.

@@ -382,7 +382,7 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     Raises
     ------
     TypeError, ValueError, LookupError, OSError
-        If it is none of these, or cannot be read.
+        If the value has no supported form or cannot be read.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def _errors(results: AccuracyResults) -> list[Data]:
     size = error.abs()
     name = counter_label(results.counter)
     worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
-    side = "counts too few" if error.mean() < 0 else "counts too many"
+    side = "undercounts" if error.mean() < 0 else "overcounts"
     if not error.mean():
         side = ""
     shown = short_counter_label(results.counter)
@@ -100,14 +100,14 @@ def _costs(results: AccuracyResults) -> list[Data]:
     overflow = float(costs["overflow"])
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
-    tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is also wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; seen texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
-        "Windows expected to overflow with the present budget. The buffer is a forecast for new texts, from "
-        f"{buffer.documents:,} measured ones"
+        "Share of windows expected to overflow with the current budget. The buffer is a forecast for new texts, "
+        f"based on {buffer.documents:,} measured texts"
     )
     return [
         _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),
@@ -247,21 +247,21 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     window = results.budget.window
     match name:
         case "strip":
-            off = f"{as_percent(first['class_error'])} off on average over {first['class_documents']:,} documents"
-            is_worst = "counted worst, " if table["class"].nunique() > 1 else ""
+            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} documents"
+            is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
                 part = f" {len(table):,} of {len(results.errors):,} are drawn."
-            return f"{first['class']} is {is_worst}{off}; click a point to read it.{part}"
+            return f"The count for {first['class']} is {is_worst}{off}. Click a point to read the text.{part}"
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
             looks, half, held_back = (
-                f"{abs(tokens):,} tokens {'left' if tokens >= 0 else 'short'}"
+                f"{abs(tokens):,} tokens {'left' if tokens >= 0 else 'too few'}"
                 for tokens in pool.iloc[[0, 1, -1]].astype(int)
             )
             pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
             sentence = (
-                f"In {pool_of} the cheap count shows {looks}; by actual tokens the median is {half}"
+                f"By the cheap count, {pool_of} has {looks}; by actual tokens, the median is {half}"
             )
             history = table[table["line"] == results.budget.remainder]
             stays = ""
@@ -271,9 +271,11 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
         case "buffers":
             buffer = results.buffer
             tokens = f"{results.buffered_budget.sizes['safety']:,}"
-            back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+            size = (
+                f"{as_percent(buffer.share)} of the window ({tokens} of {buffer.window:,} tokens)"
+            )
             certainty = buffer.warning or "the bars are 95 % intervals"
-            return f"At a risk of {100 * buffer.risk:g} % hold {back}; {certainty}."
+            return f"For a risk of {100 * buffer.risk:g} %, reserve {size}; {certainty}."
         case "speeds":
             return "Speed measured just now on this machine with these texts; error over the selected documents."
     # How much text fills the window.

@@ -106,7 +106,7 @@ def controls(stage: AccuracyStage) -> Panel:
     panel.choice("document", "Document", results.document, among="documents")
     panel.group("Which texts", folds=True)
     panel.text("path", "Path", "", hint="folder, file or **/*.md")
-    panel.choice("pieces", "Cut to", settings.pieces, among="pieces")
+    panel.choice("pieces", "Piece length", settings.pieces, among="pieces")
     add_lengths(panel, stage)
     panel.group("Affected budget", folds=True)
     add_model(panel, stage.budget)

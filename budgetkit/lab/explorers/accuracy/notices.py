@@ -71,7 +71,7 @@ def status(stage: AccuracyStage) -> Data:
     pool = ""
     if missing > 0 and results.budget.shared_pool >= 0:
         pool = (
-            f"With that buffer the caps claim {missing:,} tokens more than the window has. Lower caps, or choose a "
+            f"With that buffer, reserves and caps exceed the window by {missing:,} tokens. Lower caps, or choose a "
             "larger window."
         )
     notes = [
@@ -114,13 +114,13 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     now = results.costs["safety"]
     keeps = f"{now:,} tokens" if now else "nothing"
     count = many(buffer.documents, "document")
-    expected = f"With {keeps} held back, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
+    expected = f"With {keeps} reserved, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
     risk = results.settings.risk
     if overflow <= risk:
         return f"{expected}; that is within the risk of {100 * risk:g} %."
     sentence = (
-        f"{expected}; hold {as_percent(buffer.share)} of the window back, "
-        f"{results.buffered_budget.sizes['safety']:,} tokens, to expect at most {_often(risk)}."
+        f"{expected}. Reserve {as_percent(buffer.share)} of the window "
+        f"({results.buffered_budget.sizes['safety']:,} tokens) to expect at most {_often(risk)}."
     )
     if not (results.errors["error"] < 0).any():
         sentence += " None of these texts is undercounted; the forecast is for unseen texts."
@@ -235,7 +235,7 @@ def provenance(results: AccuracyResults) -> str:
 
 
 WELCOME = {
-    "text": "Your own texts: drop a file here, paste a text, or",
+    "text": "Your own texts: drop a file here, paste text, or",
     "short": "Drop a file, paste, or",
 }
 MOST_NAMED = 3  # files that are named among those left out

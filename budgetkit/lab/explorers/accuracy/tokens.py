@@ -159,7 +159,7 @@ def tip(token: Token) -> str:
     words = f"token {token.number}, {size}: {token.data[:60]!r}"
     if token.shared == 1:
         return words
-    return f"{words}; {token.shared} tokens make these characters together"
+    return f"{words}; together, {token.shared} tokens form these characters"
 
 
 def visible(text: str) -> str:

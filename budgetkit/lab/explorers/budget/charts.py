@@ -255,7 +255,7 @@ def _kpi(
     change = ""
     if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
         moved = value - number(pinned)
-        change = f"{signed(moved, always=True)} to pinned" if moved else "as pinned"
+        change = f"{signed(moved, always=True)} vs. pinned" if moved else "as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     level = "alarm" if value < 0 else ""
     narrow = short(value).replace("-", "−")
@@ -303,7 +303,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         limit = table["limit"][results.turn - 1]
         note = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}; "
         if limit < 0:
-            note = f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing; "
+            note = f"Nothing is left for {line} at turn {results.turn:,}: {-limit:,} tokens are missing; "
         if results.first_cut is None:
             note += "nothing is ever cut."
         else:
@@ -318,15 +318,15 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             table[column][results.turn - 1]
             for column in ("line", "error", "error_percent", "shift")
         )
-        size = "right"
+        size = "equal to"
         if error:
-            size = f"{abs(percent):.1f} % too {'high' if error > 0 else 'low'}"
-        note = f"At turn {results.turn:,} {counts.cheap_name} is {size} against {counts.best_name}"
+            size = f"{abs(percent):.1f} % {'higher' if error > 0 else 'lower'} than"
+        note = f"At turn {results.turn:,}, {counts.cheap_name} is {size} {counts.best_name}"
         if line != ALL:
-            moved = "stays"
+            moved = "right"
             if shift:
-                moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
-            note += f"; the {line} budget {moved}"
+                moved = f"{abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+            note += f", which makes the {line} budget {moved}"
         return figures.counter_error, table, f"{note}."
 
     if name == "conversations" and results.conversations is not None:

@@ -171,7 +171,7 @@ def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
 
 
 def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
-    """Show another turn, from 1."""
+    """Show another turn, counting from 1."""
     if stage.results.demand is None:
         raise ValueError("There is no turn to choose. Open a conversation.")
     turn = check_place("turn", turn, len(stage.results.demand))
@@ -449,11 +449,11 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
     chosen = Input("conversation", read=finder(titles, now))
     if len(titles) <= FEW:
         panel.choices["titles"] = [*enumerate(titles)]
-        panel.choice("conversation", "Which", now, chosen, among="titles")
+        panel.choice("conversation", "Conversation", now, chosen, among="titles")
     else:
         panel.choices["titles"] = titles
-        hint = "a part of its title"
-        panel.text("conversation", "Which", titles[now], chosen, among="titles", hint=hint)
+        hint = "part of its title"
+        panel.text("conversation", "Conversation", titles[now], chosen, among="titles", hint=hint)
 
 
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:

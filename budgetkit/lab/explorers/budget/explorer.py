@@ -159,7 +159,7 @@ def heading(stage: BudgetStage) -> str:
     budget = stage.results.budget
     trace = stage.results.trace
     whose = "" if trace is None else f", {title_of(str(settings.trace), trace)}"
-    name = budget.name or "A budget of your own"
+    name = budget.name or "Custom budget"
     return f"{name}: {budget.window:,} tokens of {settings.model}{whose}"
 
 
@@ -190,8 +190,8 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     budget : str or Budget, default "chat"
         A preset's name, or the initial budget.
     trace : str, path, Trace, sequence of Trace or of messages, optional
-        The conversations to plan: the name of a shipped one, a path, or loaded ones. Without them, the demands are
-        typed in.
+        The conversations to plan: the name of a shipped conversation, a path, or loaded traces. Without
+        conversations, the demands are typed in.
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional

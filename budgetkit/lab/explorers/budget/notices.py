@@ -27,7 +27,7 @@ def status(stage: BudgetStage) -> Data:
     if results.trace is not None and results.trace.is_silent:
         return silent(results.trace)
 
-    # What cannot be at all comes first: an overrun, promises that the window does not hold, a window that is not there.
+    # What cannot be at all comes first: an overflow, reserves and caps above the window, a window that does not exist.
     is_overrun = plan.free < 0
     warnings = [for_the_hand(warning) for warning in plan.warnings]
     impossible = warnings[:1] if is_overrun else []

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class FileRequests:
-    """The requests of a file, for one counter and one role table.
+    """The requests in a file, for one counter and one role table.
 
     A conversation is identified by its position in the file, a turn by its number.
     """
@@ -52,7 +52,7 @@ class FileRequests:
 
     @property
     def traces(self) -> Sequence[Trace]:
-        """The conversations of the file."""
+        """The conversations in the file."""
         return self.library.conversations(self.name)
 
     def turns(self, conversation: int) -> RequestBatch:
@@ -165,13 +165,13 @@ class BudgetResults:
     budget: Budget  # as the user takes it away
     plan: Plan  # of the chosen turn, by the same budget with a signed deficit
     counter: Counter
-    turn: int = 0  # the chosen one, from 1
+    turn: int = 0  # the chosen turn, counting from 1
     turns: RequestBatch | None = None  # all turns of the conversation
     first_cut: tuple[int, str] | None = None  # the turn when something is cut, and the section
     pinned: Plan | None = None  # the chosen turn by the budget that was pinned
     pinned_turns: RequestBatch | None = None
     compared: TwoCounts | None = None
-    conversations: RequestBatch | None = None  # all turns of all conversations of the file
+    conversations: RequestBatch | None = None  # all turns of all conversations in the file
     trace: Trace | None = None
     note: str = ""  # on the model: that it is not known, or has ended
     missing_window: int | None = None  # the window that was chosen and the model does not have
@@ -326,8 +326,8 @@ class UnknownModelError(ValueError):
         self.picks = [near for near in candidates if near in alike or wanted in near.lower()]
         choose = f" Choose one of: {quoted(self.picks)}." if self.picks else ""
         super().__init__(
-            f"No model {brief(name)} is listed.{choose} For a model of your own, keep the present one, set its window "
-            "and choose the counter to plan with."
+            f"No model {brief(name)} is listed.{choose} To use an unlisted model, keep the current model, set "
+            "its window and choose a counter."
         )
 
 

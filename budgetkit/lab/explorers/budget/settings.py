@@ -115,7 +115,7 @@ class BudgetSettings:
     turn: int | None = None
     demand: Mapping[str, int] = field(default_factory=dict)
     pinned: Budget | None = None
-    #: Settings to compare with the present ones.
+    #: Settings to compare with the current settings.
     pins: tuple[BudgetSettings, ...] = ()
 
     def base(self, model: Model) -> Budget:

@@ -61,7 +61,7 @@ class WhyFold(Content):
         if rows:
             sentence = "To keep it, make one of these changes:"
             return [*parts, text_part(sentence), {"is": "rows", "rows": rows}]
-        none = "No single change keeps all of it; two are needed, or a shorter text."
+        none = "No single change keeps all of it. Make two changes, or shorten the text."
         return [*parts, text_part(why.unmended or none)]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:

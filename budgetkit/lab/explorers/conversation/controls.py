@@ -137,7 +137,7 @@ def type_price(
 
 
 def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
-    """Choose a request, from 1."""
+    """Choose a request, counting from 1."""
     return replace(stage.settings, request=check_place("request", request, stage.results.requests))
 
 
@@ -213,7 +213,7 @@ def controls(stage: ConversationStage) -> Panel:
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)
     panel.choice("by", "A request for", results.run.by, among="by")
-    panel.choice("within", "Prunes", settings.within, among="within")
+    panel.choice("within", "Pruned turns", settings.within, among="within")
     panel.group("Always kept", folds=True)
     least = Number(settings.floor.least, 1)
     tip = "Messages that are never dropped"
@@ -221,7 +221,7 @@ def controls(stage: ConversationStage) -> Panel:
     panel.number("least", "Keep at least", least, part[0], tip=tip)
     panel.choice("unit", "of", settings.floor.unit, part[1], among="units", half=True)
     conflict = settings.floor.conflict
-    panel.choice("conflict", "If it won't fit", conflict, part[2], among="conflicts")
+    panel.choice("conflict", "If it doesn't fit", conflict, part[2], among="conflicts")
     panel.group("Prompt cache and prices", folds=True)
     rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
     panel.choice("rules", "Rules", rules, among="rules")
@@ -240,8 +240,8 @@ def controls(stage: ConversationStage) -> Panel:
     slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
     panel.line("horizon", "Turns ahead", slide, turns, box_tip="Turns to look ahead")
     money = Number(settings.money, most=1e9, is_whole=False)
-    tip = "Spending limit, in dollars"
-    panel.number("money", "May cost, $", money, tip=tip, half=False)
+    tip = "The most that the conversation may cost, in dollars"
+    panel.number("money", "Spending limit, $", money, tip=tip, half=False)
     return panel
 
 

@@ -157,7 +157,7 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
-    return "", "", f"It is sent whole with {results.named(results.request)}."
+    return "", "", f"It is sent whole in {results.named(results.request)}."
 
 
 def _why(results: ConversationResults, at: int) -> str:
@@ -209,7 +209,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     Parameters
     ----------
     trace : str, path, Trace or sequence of Trace, default "coding-agent"
-        The conversations: the name of a shipped one, a file, or loaded ones.
+        The conversations: the name of a shipped conversation, a path, or loaded traces.
     budget : str or Budget, default "working_memory"
         A preset's name, or the initial budget.
     policies : sequence of str, or mapping of str to Policy, optional

@@ -60,8 +60,8 @@ def status(stage: ConversationStage) -> Data:
         wanted = ("input", "output", "cache_read")
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
-            f"The price for {' and '.join(missing)} of {prices.model} is unknown ({prices.source}), so there is no "
-            "cost. Type the price in dollars per million tokens."
+            f"The price for {' and '.join(missing)} of {prices.model} is unknown ({prices.source}), so the cost "
+            "cannot be computed. Type the price in dollars per million tokens."
         )
 
     # Requests whose cache has expired.

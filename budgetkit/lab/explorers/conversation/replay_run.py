@@ -86,7 +86,7 @@ class Replayed:
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request with something removed or cut by the policy, from 1."""
+        """The first request where the policy removes or cuts something, counting from 1."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]

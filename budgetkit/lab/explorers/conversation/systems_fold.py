@@ -173,14 +173,14 @@ def fates(compared: Comparison, place: int) -> list[Data]:
             needed = "nothing needs it afterwards"
             if missing:
                 level = "cut"
-                needed = f"needed by the call of request {', '.join(missing)}"
+                needed = f"needed by the call in request {', '.join(missing)}"
             words = f"{word} from request {first + 1:,} on; {needed}"
         title = ", ".join(filter(None, [row["label"], cost_text(row["least"], row["most"])]))
         lines.append({"key": row["system"], "text": title, "note": words, "level": level})
     return lines
 
 
-#: Windows to try, as multiples of the present one.
+#: Windows to try, as multiples of the current window.
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0)
 _MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
 

@@ -78,7 +78,7 @@ async function runCharts(charts) {
 // A figure that cannot be drawn says so in its place; the others are drawn, and so is its next state.
 function refuseCard(card, error) {
   card.busy = false;
-  say(card.note, `This figure could not be drawn (${error.message}); its table is whole.`);
+  say(card.note, `This figure could not be drawn (${error.message}); its table is complete.`);
   reportError(error);
 }
 

@@ -119,7 +119,7 @@ function skipButton(goal) {
 }
 
 // A kernel that is gone: the last picture stays, and one sentence says what to do.
-const GONE = "The kernel is not running, and this is the last picture. Run the cell again to start from its code.";
+const GONE = "The kernel is not running; this is the last saved picture. Run the cell again to start from its code.";
 
 // JupyterLab names the new theme before its style sheet has arrived, so the colours are looked at a few times.
 const THEME_LOOKS = [0, 60, 250, 1000, 3000]; // milliseconds after a change

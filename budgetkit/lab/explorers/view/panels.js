@@ -31,7 +31,7 @@ function createUploads(model, report) {
 
 function tooLarge(file) {
   const size = (file.size / 1024 / 1024).toFixed(1);
-  const text = `${file.name} has ${size} MB; an upload takes up to 20 MB; type the file's path into "File" instead.`;
+  const text = `${file.name} is ${size} MB, above the upload limit of 20 MB. Type its path into "File" instead.`;
   return { level: "error", text };
 }
 
@@ -248,7 +248,7 @@ async function copied(code, format) {
   } catch {
     code.closest("details")?.setAttribute("open", ""); // what is folded away cannot be selected
     window.getSelection().selectAllChildren(code);
-    return "The browser keeps the clipboard to itself here; the text is selected, press Ctrl+C.";
+    return "The browser blocked access to the clipboard. The text is selected; press Ctrl+C.";
   }
 }
 
