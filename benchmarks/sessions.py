@@ -393,8 +393,8 @@ def page(folder: Path) -> str:
         "",
     ]
     lines[-2] += (
-        " provider does not confirm it: *start of the prompt changed at a user message* and *older copy read* are shapes"
-        " that"
+        " provider does not confirm it: *start of the prompt changed at a user message* and *older copy read* are"
+        " shapes that"
     )
     lines[-2] += " repeat, not reasons that somebody named. *Unexplained* is what no shape fits."
     named = (

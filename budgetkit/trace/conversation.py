@@ -128,11 +128,7 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(
-                wrong_type(
-                    "id",
-                    self.id,
-                    "a string; the id comes before the messages, as in Trace('mine', messages)",
-                )
+                wrong_type("id", self.id, "a string: the id comes first, Trace('mine', messages)")
             )
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
             self.messages, Iterable

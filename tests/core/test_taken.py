@@ -85,7 +85,7 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace("x", ASKED), "Expected a list of messages"),  # type: ignore[arg-type]
         (
             lambda: bk.Trace([ASKED]),
-            "Expected a string; the id comes before the messages, as in Trace('mine', messages)",
+            "Expected a string: the id comes first, Trace('mine', messages)",
         ),  # type: ignore[arg-type]
         (lambda: bk.counter(3), "Expected a model, a function or a name"),  # type: ignore[arg-type]
         (

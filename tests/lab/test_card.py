@@ -172,7 +172,7 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
     rows = card.view.state["strip"]["rows"]
     assert rows[0]["verdict"].endswith("from safety")
     card.undo()
-    assert card.view.state["strip"]["rows"][0]["verdict"].endswith("of the pool")
+    assert card.view.state["strip"]["rows"][0]["verdict"].endswith("from the pool")
 
 
 def test_the_sentence_says_what_the_budget_means() -> None:
@@ -379,7 +379,7 @@ def test_a_turn_alone_stands_in_the_middle_of_its_figure_and_an_overrun_has_no_n
     drawn = bk.BudgetExplorer("chat", messages, model="gpt-4o").view.figure_turns
     assert drawn["spec"]["layout"]["xaxis"]["range"] == [0.5, 1.5]
     assert drawn["note"].startswith(
-        "Nothing is left for conversation at turn 1, 818,392 tokens are missing; nothing is ever cut"
+        "Nothing is left for conversation at turn 1: 818,392 tokens are missing; nothing is ever cut"
     )
 
 

@@ -97,7 +97,7 @@ def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
     assert str(stays).startswith(
-        "Nothing to gain: no conversation of 12 has any tokens cut with the current setting."
+        "Nothing to gain: no conversation of 12 currently has any tokens cut."
     )
 
     def half(outcome: bk.deciding.Replay) -> float:
@@ -242,7 +242,7 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
     )
     none = Gain(np.zeros(20), np.zeros(20))
     assert none.sentence("this budget", FEWER) == (
-        "Nothing to gain: no conversation of 20 has any tokens cut with the current setting."
+        "Nothing to gain: no conversation of 20 currently has any tokens cut."
     )
 
 

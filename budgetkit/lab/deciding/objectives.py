@@ -257,10 +257,7 @@ class Gain:
         where = f" on {len(self.before):,} {_UNSEEN}"
         if not self.before.any():
             if not self.after.any():
-                return (
-                    f"Nothing to gain: no conversation of {len(self.before):,} has any {objective.noun} with the "
-                    "current setting."
-                )
+                return f"Nothing to gain: no conversation of {len(self.before):,} currently has any {objective.noun}."
             instead = f"{self.after.sum():,.4g}{objective.unit} where the current setting {objective.verb} none"
             return f"No gain: {what} {objective.verb} {instead}{where}."
 

@@ -113,10 +113,7 @@ class TuningReport:
             f"{_PROXY}"
         )
         parts = ["# Which budget?", f"**{_as_text(self.sentence(row))}**", how]
-        now = (
-            f"Each line alone; {aim.noun} per conversation, {aim.form.format(self._means()[0][0])} with the current "
-            "setting:"
-        )
+        now = f"Each line alone; {aim.noun} per conversation, currently {aim.form.format(self._means()[0][0])}:"
         parts += [
             "## What matters",
             now,

@@ -102,8 +102,9 @@ def sessions(
     -------
     DataFrame
         One row per session: number (1 or more), program, changed, project (a folder's name), megabytes (0 in a
-        database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from
-        the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
+        database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens
+        read from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched
+        folders.
 
     Raises
     ------

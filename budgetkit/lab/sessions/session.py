@@ -318,8 +318,8 @@ class Session:
         -------
         DataFrame
             Columns request (1 or more), missed (cached tokens that were not read), cause, detail (a sentence), cost
-            (their extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt, which is
-            shorter after a compaction).
+            (their extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt,
+            which is shorter after a compaction).
         """
         frame = pd.DataFrame(self._misses, columns=Miss._fields)
         whole = ("request", "missed", "paid")

@@ -270,12 +270,10 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             return f"{sentence}, and {held_back} with the buffer, which is sized for a full window.{stays}"
         case "buffers":
             buffer = results.buffer
-            tokens = f"{results.buffered_budget.sizes['safety']:,}"
-            size = (
-                f"{as_percent(buffer.share)} of the window ({tokens} of {buffer.window:,} tokens)"
-            )
+            part = f"{results.buffered_budget.sizes['safety']:,} of {buffer.window:,} tokens"
+            back = f"{as_percent(buffer.share)} of the window ({part})"
             certainty = buffer.warning or "the bars are 95 % intervals"
-            return f"For a risk of {100 * buffer.risk:g} %, reserve {size}; {certainty}."
+            return f"For a risk of {100 * buffer.risk:g} %, reserve {back}; {certainty}."
         case "speeds":
             return "Speed measured just now on this machine with these texts; error over the selected documents."
     # How much text fills the window.
