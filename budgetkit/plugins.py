@@ -45,7 +45,7 @@ def load_plugin(group: Group, name: str) -> Callable[..., Any]:
     Raises
     ------
     ValueError
-        If it cannot be imported or is not callable.
+        If the plug-in cannot be imported or is not callable.
     """
     entry = plugin_entries(group)[name]
     try:

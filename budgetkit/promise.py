@@ -117,12 +117,12 @@ def range_of(units: int, risk: float, kind: str) -> str:
     Examples
     --------
     >>> range_of(17, 0.05, "projects"), range_of(40, 0.05, "projects")
-    ('range observed in 17 projects', 'for 90 % of the next ones, based on 40 projects')
+    ('range observed in 17 projects', 'for 90 % of the next projects, based on 40')
     """
     if lacking(units, risk, kind):
         one = kind.removesuffix("s") if units == 1 else kind
         return f"range observed in {units:,} {one}"
-    return f"for {100 - 200 * risk:g} % of the next ones, based on {units:,} {kind}"
+    return f"for {100 - 200 * risk:g} % of the next {kind}, based on {units:,}"
 
 
 def allowed_misses(units: int, risk: float) -> int:

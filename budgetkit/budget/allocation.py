@@ -191,7 +191,7 @@ class Line:
     amount : int, Share or None
         The requested size; None for a section without a cap.
     tokens : int or None
-        Its size in this window, in tokens.
+        Size of the line in this window, in tokens.
 
     Examples
     --------

@@ -222,7 +222,7 @@ class Budget:
     def pool(self) -> Pool:
         """How sections without a cap draw on the shared pool.
 
-        They take everything left, share the pool, or take up to the pool each.
+        These sections take everything left, share the pool, or take up to the pool each.
         """
         return ORDERS[self.order][1]
 
@@ -233,7 +233,7 @@ class Budget:
 
     @once
     def asked(self) -> tuple[Allocation, ...]:
-        """Allocations in allocation order, required ones first."""
+        """Allocations in allocation order, required allocations first."""
         by_pool = ORDERS[self.order][0]
         return tuple(
             sorted(
@@ -264,7 +264,7 @@ class Budget:
         Returns
         -------
         int
-            Its cap, or the shared pool if it has none, in tokens.
+            Cap of the section, or the shared pool without a cap, in tokens.
 
         Raises
         ------

@@ -198,9 +198,9 @@ def element(name: str, /, *inside: object, **attributes: object) -> Markup:
     Parameters
     ----------
     name : str
-        Its tag.
+        Tag of the element.
     *inside : str or Markup
-        Its content; texts are escaped.
+        Content of the element; texts are escaped.
     **attributes
         Attributes by name, with "_" for "-" and a trailing "_" for Python keywords, as in ``class_``. An attribute that
         is None is omitted.

@@ -212,7 +212,7 @@ class Conversation:
         Raises
         ------
         TypeError, ValueError
-            If one is not a message, or contains a value that cannot be sent or saved. None is added then.
+            If an argument is not a message, or contains a value that cannot be sent or saved. No message is added then.
         """
         while True:
             before = self._pairing

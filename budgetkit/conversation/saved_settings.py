@@ -63,7 +63,7 @@ class SavedSettings:
     form: str | None = None
 
     def keywords(self, overridden: Collection[str]) -> Data:
-        """Return the saved arguments, except the overridden ones.
+        """Return the saved arguments, except overridden arguments.
 
         A given model determines counter and framing, as for a new conversation.
         """
@@ -120,7 +120,7 @@ def refusing() -> Iterator[None]:
 
 
 def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
-    """Warn about settings that differ from the saved ones."""
+    """Warn about settings that differ from the saved settings."""
     for name, before, after in changes:
         warn_caller(
             f"The {name} of the saved conversation changes from {before} to {after}. Leave {name}= out to keep it."

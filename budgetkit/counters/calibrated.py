@@ -96,7 +96,7 @@ class CalibratedCounter(CounterBase):
     def interval_words(self) -> str:
         """The meaning of the interval, in words.
 
-        It covers 9 of 10 further texts, or is the observed range.
+        The interval covers 9 of 10 further texts, or is the observed range.
         """
         if not self.units:
             return ""

@@ -254,7 +254,7 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 
 
 def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
-    """Look up keys in levels of the same size, and flag missing ones.
+    """Look up keys in levels of the same size, and flag missing keys.
 
     Each level has a row of keys; missing ones give `LEAST`. The highest bits of a key are the position, and the next
     six must match the entry.

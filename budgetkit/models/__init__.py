@@ -244,7 +244,7 @@ class Model:
 
 @cache
 def models() -> tuple[Model, ...]:
-    """List the models of ``data/models.csv``, retired ones last.
+    """List the models of ``data/models.csv``, retired models last.
 
     Examples
     --------

@@ -218,7 +218,7 @@ def overcommitted(budget: Budget) -> str:
 
 
 def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
-    """Warn about undeclared sections whose names resemble declared ones."""
+    """Warn about undeclared sections whose names resemble those of declared sections."""
     if budget.undeclared != "pool":
         return
     plain = {a.section for a in budget.allocations if a == Allocation(a.section)}

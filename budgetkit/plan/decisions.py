@@ -27,11 +27,11 @@ class Grant:
     section : str
         Name of the section.
     demand : int
-        Its demand, in tokens.
+        Demand of the section, in tokens.
     limit : int
         Limit of the section when it was allocated, in tokens.
     granted : int
-        Its granted tokens.
+        Tokens granted to the section.
 
     Examples
     --------
@@ -87,13 +87,13 @@ class Decision:
     Parameters
     ----------
     item : Item
-        The item; if it was cut, the shortened one.
+        The item; if it was cut, the shortened item.
     section : str
         Name of its section.
     tokens : int
-        Its original size, in tokens.
+        Original size of the item, in tokens.
     kept : int
-        Its kept tokens.
+        Tokens of the item that are kept.
     outcome : {"kept", "cut", "dropped"}
         The outcome of the item.
     reason : str
@@ -259,7 +259,7 @@ def decisions_of(
     cuts: Sequence[int],
     texts: Mapping[str, Sequence[object]] | None = None,
 ) -> Decisions:
-    """Build decisions from saved columns, rejecting impossible ones.
+    """Build decisions from saved columns, rejecting impossible decisions.
 
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'

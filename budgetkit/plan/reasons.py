@@ -37,7 +37,7 @@ class Mend:
         The changed line: "window", a reserve, a section, "importance" of a section or item, "limit_items" of a section,
         or "tokens" of the item.
     before : int
-        Its current value, in tokens or importance.
+        Current value of the line, in tokens or importance.
     after : int
         The nearest value that keeps the item; the adjacent value closer to `before` does not.
     sentence : str
@@ -62,9 +62,9 @@ class Why:
     section : str
         Name of the section.
     wanted : int
-        Its demand, in tokens.
+        Demand of the section, in tokens.
     kept : int
-        Its granted tokens.
+        Tokens granted to the section.
     reasons : tuple of str
         The reasons, from the section's limit down to the item.
     mends : tuple of Mend

@@ -260,7 +260,7 @@ def working_memory(
     ----------
     window : int, Model or str, default 100,000
         Size of the context window, in tokens. Below 8,096 tokens the default `output`, `knowledge` and `episodes`
-        exceed the window; pass smaller ones.
+        exceed the window; pass smaller amounts.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}

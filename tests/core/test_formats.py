@@ -760,7 +760,9 @@ def test_instructions_that_change_are_named() -> None:
     first = {"kind": "request", "instructions": "Be brief.", "parts": parts}
     (trace,) = load([first, {**first, "instructions": "Be long."}])
     assert [message.role for message in trace.messages] == ["system", "user", "user"]
-    assert trace.warnings[0] == "Not counted: instructions that replaced the first ones (1)."
+    assert (
+        trace.warnings[0] == "Not counted: instructions that replaced the first instructions (1)."
+    )
 
 
 def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
@@ -783,7 +785,7 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
     )
     assert (
         trace.warnings[0]
-        == "Read from the window: tool calls whose full text the file does not hold (1)."
+        == "Read from the window: tool calls whose full text is not in the file (1)."
     )
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 

@@ -212,7 +212,9 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "unpruned: 20 policies without effect" in shown
-    assert "tokens. Use --window for a smaller one" in shown and "in tokens and dollars" in shown
+    assert (
+        "tokens. Use --window to set a smaller window" in shown and "in tokens and dollars" in shown
+    )
     assert "Each turn counts as one request. Use --by request to count one for each answer" in shown
 
 

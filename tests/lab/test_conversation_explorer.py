@@ -398,7 +398,7 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     explorer.set(model="claude-opus-4-5")
     assert explorer.config["cache"] == "anthropic-4096"
     explorer.set(model="command-a-03-2025")
-    assert "No prompt cache is known for Cohere, so an ideal one" in said(explorer)
+    assert "No prompt cache is known for Cohere, so an ideal cache" in said(explorer)
 
 
 def test_a_cache_that_has_run_out_is_said_so() -> None:
@@ -844,7 +844,7 @@ def test_a_replay_says_which_of_its_requests_the_record_leaves_unanswered() -> N
     explorer = ConversationExplorer("made-up-session")
     sentence = next(text for text in explorer.view.state["status"]["more"] if "record" in text)
     assert sentence.startswith(
-        "The replay makes 140 requests, 1 of which the record leaves unanswered; the record says 139 requests"
+        "The replay makes 140 requests, 1 without an answer in the record; the record says 139 requests"
     )
 
 

@@ -73,7 +73,7 @@ def test_a_calibration_promises_nine_in_ten_texts_from_nineteen_on() -> None:
     few = bk.accuracy.calibrate(base, texts[:18], counts[:18])
     many = bk.accuracy.calibrate(base, texts, counts)
     assert few.interval_words == "range observed in 18 texts"
-    assert many.interval_words == "for 90 % of the next ones, based on 60 texts"
+    assert many.interval_words == "for 90 % of the next texts, based on 60"
     assert few.low is not None and few.high is not None and few.low < 0 < few.high
 
     held = []

@@ -114,7 +114,7 @@ class Keeper:
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[Conversation, Numbers]:
-        """Continue the matching conversation, or start a new one."""
+        """Continue the matching conversation, or start a new conversation."""
         keys = _keys(messages)
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)

@@ -82,7 +82,7 @@ class KeptCounts:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Replace a broken file with a new one, or continue in memory."""
+        """Replace a broken file with an empty file, or continue in memory."""
         try:
             if not isinstance(error, sqlite3.Error):
                 raise error

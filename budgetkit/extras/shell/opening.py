@@ -41,7 +41,7 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
             options.append(f"--port={port}")
         return command(options=options, **rest)
 
-    help = "Port of the page; by default the first free one."
+    help = "Port of the page; default: the first free port."
     with_port = click.option("--port", type=int, help=help)(served)
     help = "Print the address instead of opening a browser."
     return click.option("--no-browser", is_flag=True, help=help)(with_port)

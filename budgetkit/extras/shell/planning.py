@@ -145,7 +145,7 @@ _COMPARED = [
     "--policy",
     "policies",
     multiple=True,
-    help="A policy to compare; repeat it for more. All known ones by default.",
+    help="A policy to compare; repeat it for more. Default: all known policies.",
 )
 @_BY
 @_PRICE
@@ -196,5 +196,7 @@ def compare_command(
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
         size = f"the largest request takes {largest:,} of {budget.window:,} tokens"
-        notes.append(f"No effect here: {', '.join(idle)}; {size}. Use --window for a smaller one.")
+        notes.append(
+            f"No effect here: {', '.join(idle)}; {size}. Use --window to set a smaller window."
+        )
     return show_lines(notes)

@@ -25,7 +25,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
 @click.option(
     "--folder",
     type=click.Path(file_okay=False),
-    help="Folder of the sessions, if it is not the usual one.",
+    help="Folder of the sessions, if not the default.",
 )
 @click.option("-n", "--newest", default=20, show_default=True, help="Number of sessions to list.")
 @click.option("--price", help="Use this model's prices if the session's own are unknown.")
@@ -207,7 +207,7 @@ def _path(which: str, folder: str | None) -> str:
     if not 1 <= int(which) <= len(files):
         advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
         if not files:
-            advice = f"None was found; {SHIPPED} is a made-up one."
+            advice = f"None was found; {SHIPPED} is a made-up session."
         raise ValueError(f"There is no session {which}. {advice}")
     return str(files[int(which) - 1].path)
 

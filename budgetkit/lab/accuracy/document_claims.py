@@ -97,7 +97,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     counted : sequence of float, shape (readings,)
         Count of each request, in tokens.
     billed : sequence of float, shape (readings,)
-        Tokens that the provider billed for it, cached ones included.
+        Tokens that the provider billed for each request, including cached tokens.
     projects : sequence, shape (readings,), optional
         The source of each reading. If given, the interval is cross-validated over projects, so it holds for a new
         project; otherwise over single readings.

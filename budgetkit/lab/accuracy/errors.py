@@ -147,7 +147,7 @@ def compare(
     counters : Counter, callable or str, or a sequence of these
         Counters, functions from text to tokens, or names; one, or several.
     corpus : Corpus, str, Path, DataFrame or iterable
-        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty ones are skipped.
+        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty texts are skipped.
     exact : Counter or str
         The reference counter.
     progress : bool

@@ -160,7 +160,7 @@ CUT: Final = {
     "best": "the least relevant texts",
     "first": "the last texts",
 }
-#: The card's key figures, the most important ones first.
+#: The card's key figures, the most important figures first.
 FIRST = ("remainder", "pool", "usable", "first")
 
 

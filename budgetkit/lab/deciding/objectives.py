@@ -438,7 +438,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
-        If true, the condition covers only the given conversations, without a promise for the next ones.
+        If true, the condition covers only the given conversations, without a promise for further conversations.
 
     Returns
     -------

@@ -235,7 +235,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The values to use, by line: the candidate's or the current ones."""
+        """The values to use, by line: the candidate's or the current values."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property

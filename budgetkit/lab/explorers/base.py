@@ -109,7 +109,7 @@ class Explorer(Shown, Generic[S, F]):
         Parameters
         ----------
         path : str or path
-            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped ones; for texts
+            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped conversations; for texts
             also a folder or a glob.
         """
         self._run_command("path", path=str(path))
@@ -365,7 +365,7 @@ class Explorer(Shown, Generic[S, F]):
         return json.dumps([self._values, changed], default=list) if changed else None
 
     def _go_on(self, kept: str) -> None:
-        """Restore the settings saved in a notebook, if the initial ones are the same."""
+        """Restore the settings saved in a notebook, if the initial settings are the same."""
         if not kept:
             return
         first, changed = json.loads(kept)

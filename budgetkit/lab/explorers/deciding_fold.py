@@ -120,7 +120,7 @@ class DecideFold(Content):
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
             sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
-            open_more = "Open a file with more, or try the shipped ones."
+            open_more = "Open a file with more conversations, or try the shipped file."
             tip = "Short made-up conversations"
             return [
                 text_part(f"{sentence}. This file has {many:,}. {open_more}"),

@@ -157,7 +157,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all panels; open ones have their parts, and a mark if these are outdated."""
+        """Return all panels; open panels have their parts, and a flag if these are outdated."""
         return [
             {
                 "name": name,

@@ -175,7 +175,7 @@ def box_text(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """The command that a control sends, with its fixed arguments and the parser of the other one."""
+    """The command that a control sends, with its fixed arguments and the parser of the other argument."""
 
     kind: str
     values: Data = field(default_factory=dict)

@@ -139,7 +139,7 @@ def arguments(
     Raises
     ------
     TypeError
-        If one is missing, unknown or not of its type.
+        If an argument is missing, unknown or of another type.
     PermissionError
         If an argument would open a file outside.
     """

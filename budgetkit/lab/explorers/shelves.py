@@ -146,7 +146,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all entries, shipped ones first."""
+        """Names of all entries, shipped entries first."""
         return tuple(dict.fromkeys([*self.shipped, *self._entries]))
 
     def join(self, other: Shelf[Entry]) -> None:

@@ -188,7 +188,7 @@ class View(anywidget.AnyWidget):
         )
 
     def draw(self, charts: Mapping[str, Data], serial: int) -> None:
-        """Show figures, sending only changed ones."""
+        """Show figures, sending only changed figures."""
         for name in self.figures:
             drawn = getattr(self, f"figure_{name}")
             new = charts.get(name, {})

@@ -92,7 +92,7 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return settings with two measures to minimise, flagging the beaten ones."""
+    """Return settings with two measures to minimise, flagging the beaten settings."""
     measures = table[[across, up]].astype(float)
     is_best = [
         not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()

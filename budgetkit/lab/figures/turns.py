@@ -312,7 +312,7 @@ def _draw_counts(table: Columns) -> Spec:
     lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
     if section != ALL:  # what is usable does not depend on any count
         names["shift"] = f"{plain(section)} budget"
-        text = f"{names['shift']} by the rough count, minus the exact one"
+        text = f"{names['shift']} by the rough count, minus that by the exact count"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))

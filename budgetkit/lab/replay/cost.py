@@ -302,7 +302,7 @@ class Price:
         Parameters
         ----------
         sent : int64 array, shape (requests,)
-            All input tokens, including cached ones.
+            All input tokens, including cached tokens.
 
         Returns
         -------
@@ -451,7 +451,7 @@ def prices(
         If true, use the price of one-hour cache writes, if there is one.
     tier : str
         Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; a tier without prices of its own
-        gets the usual ones, and the source says so.
+        gets the standard prices, and the source says so.
     region : str
         Region, such as ``"us"``, for which Anthropic charges a tenth more.
     **overrides
@@ -544,7 +544,7 @@ def compaction_turns(
 def _list_prices(
     model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
 ) -> Prices:
-    """Return the prices that genai-prices lists, without unknown ones."""
+    """Return the prices that genai-prices lists, without unknown prices."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 

@@ -36,7 +36,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
     trace : Trace
         The session.
     usage : dict of arrays
-        Its requests, from :func:`budgetkit.trace.usage_columns`.
+        Requests of the session, from :func:`budgetkit.trace.usage_columns`.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
     Returns
     -------
     int64 array, shape (requests,)
-        Predicted tokens; for the first request, the recorded ones.
+        Predicted tokens; recorded tokens for the first request.
     """
     read = usage["cache_read_tokens"]
     prompt = usage["context_tokens"]

@@ -92,7 +92,7 @@ def compare(
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN if no price is known), relative (input cost as a ratio to that without a cache and rule), compactions, sent,
         cached (tokens), left (messages dropped or shortened), capped (results cut on arrival), used_later (dropped
-        messages that later ones used), first (the first request where the rule acted), overflows (requests that exceed
+        messages used later), first (the first request where the rule acted), overflows (requests that exceed
         the window), loops (compactions at two requests in a row), stops (the request at which the product would stop
         because of repeated compactions; 0 for none), call_overflows (summary calls that exceed the window themselves),
         summary_cost (maximum cost of the summary calls, in US dollars, included in the cost) and assumed (assumed

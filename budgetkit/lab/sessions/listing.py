@@ -299,7 +299,7 @@ def bills_of(
 
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
-    """Read the bills of sessions in order, large ones in one process per core."""
+    """Read the bills of sessions in order, large sessions in one process per core."""
     from concurrent import futures  # a list whose bills are kept needs no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal

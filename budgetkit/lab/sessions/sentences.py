@@ -57,7 +57,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     session : Session
         A recorded session.
     table : DataFrame
-        Its comparison, from :func:`budgetkit.compare`.
+        Comparison of the session, from :func:`budgetkit.compare`.
 
     Returns
     -------

@@ -301,7 +301,7 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request by kind; `long` ones are written for an hour."""
+        """The billed tokens of each request by kind; `long` tokens are written for an hour."""
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all of them at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0

@@ -117,7 +117,7 @@ def what_if(
     DataFrame
         One row per value, and one for the recorded session: setting, value, low, least, most, high (in US dollars;
         least and most over the assumptions, low and high with the error of the replay), sent, cached (in tokens),
-        compactions, used_later (dropped messages that later ones used), overflows (requests that exceed the window),
+        compactions, used_later (dropped messages used later), overflows (requests that exceed the window),
         stops (the request at which the program would stop compacting; 0 for none) and flat (True if its range overlaps
         that of the cheapest value; values that let prompts exceed the window, or the program stop, are excluded).
         `attrs` has replay_error and rule_error (signed shares of the bill; NaN if unknown), billed (in US dollars),

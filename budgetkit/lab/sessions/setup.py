@@ -46,7 +46,7 @@ from budgetkit.requests import Framing
 from budgetkit.trace import Trace, in_line, usage_columns
 
 #: The text that represents unlogged instructions and tools.
-UNLOGGED = "(instructions and tools that the log does not hold)"
+UNLOGGED = "(instructions and tools missing from the log)"
 #: A window in which no rule ever acts.
 UNLIMITED = 1 << 40
 #: The extended window offered by providers, in tokens.
@@ -133,7 +133,7 @@ class ReplaySetup:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The messages used by later ones."""
+        """The messages that later messages use."""
         return used_later(self.trace)
 
     def replayed(self, policy: Policy, window: int | None = None) -> Replay:
@@ -503,7 +503,7 @@ def section_of(message: Message) -> str:
 
 
 def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
-    """Limit cache reads to the recorded ones, and use recorded answers."""
+    """Limit cache reads to the recorded reads, and use recorded answers."""
     cached = np.minimum(outcome.cached, most)
     cached[0] = min(int(outcome.sent[0]), int(most[0]))
     lacking = outcome.cached - cached

@@ -180,7 +180,7 @@ def _declaration_lines(tool: Schema) -> Iterator[str]:
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
-    """Declare an object's properties, omitting descriptions of nested ones."""
+    """Declare an object's properties, omitting descriptions of nested properties."""
     required = schema.get("required") or ()
     for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:

@@ -147,7 +147,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """List a request's combination and coarser ones, the finest first.
+    """List a request's combination and coarser combinations, the finest first.
 
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
@@ -248,9 +248,9 @@ class LedgerRow:
     part : str
         Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of its message, counting the system text of the request first.
+        Index of the message with the charge, counting the system text of the request first.
     tokens : int
-        Its tokens; negative if parts cost less together than separately.
+        Tokens of the charge; negative if parts cost less together than separately.
     """
 
     kind: str

@@ -85,7 +85,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
     An orphan is a result without a call.
 
     An orphan, whose call may be stored on a server, becomes a function message; in strict mode it is kept and rejected
-    later. When messages are read in several steps, pass the pairing of the earlier ones.
+    later. When messages are read in several steps, pass the pairing of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -214,7 +214,7 @@ def read_records(
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
-        read.notes.append(f"records that hold no message are left out: {skipped:,}")
+        read.notes.append(f"records without a message are skipped: {skipped:,}")
     return read
 
 
@@ -241,7 +241,7 @@ def is_record(value: Any) -> bool:
 def _spelling(raw: Any, last: Format | None) -> Format | None:
     """Find the row for a record's format, or None.
 
-    None for OpenAI's own format and for unknown ones.
+    None for OpenAI's own format and for unknown formats.
     """
     if not isinstance(raw, Mapping) or _is_plain(raw):
         return None

@@ -61,7 +61,7 @@ def copilot_chats(document: Raw) -> list[Data]:
             last |= without_empty(model=_model(request))
         messages += answers
 
-    problem = "Read from the window: tool calls whose full text the file does not hold"
+    problem = "Read from the window: tool calls whose full text is not in the file"
     about = {name: value for name, value in document.items() if name != "requests"}
     read = without_empty(
         id=document.get("sessionId"),

@@ -49,7 +49,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
                 messages.append({"role": "system", "content": text, "native": native})
         messages += [_requested(part) for part in records]
 
-    later = "Not counted: instructions that replaced the first ones"
+    later = "Not counted: instructions that replaced the first instructions"
     notes = notes_of({later: max(0, len(instructions) - 1)})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     model = next(reversed([message["model"] for message in messages if "model" in message]), None)

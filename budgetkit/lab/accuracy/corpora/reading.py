@@ -27,7 +27,7 @@ class Document:
     text : str
         The text.
     kind : str
-        Its class: "prose", "cjk prose", "cjk mixed", "code", "data", "markup", "log", "odd", ...
+        Class of the text: "prose", "cjk prose", "cjk mixed", "code", "data", "markup", "log", "odd", ...
     language : str
         Natural or programming language, format or recipe: "de", "python", "json", "base64".
     source : str

@@ -61,7 +61,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block for each shown item and for each run of hidden ones."""
+    """Yield a block for each shown item and for each run of hidden items."""
     decisions = plan.decisions
     columns = decisions.columns
 

@@ -233,7 +233,7 @@ def _fan_note(results: ConversationResults) -> str:
         turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
     sizes, known = results.drawn[0], len(results.trace.turns)
-    drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this one"
+    drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this conversation"
     drawn += " and from other conversations in its file" * (results.pace is not None)
     # The past is certain: a band of the whole would hide the width of the growth's band.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))

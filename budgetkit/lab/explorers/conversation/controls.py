@@ -123,7 +123,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price in dollars per million tokens, or the listed one with None."""
+    """Set a price in dollars per million tokens, or the listed price with None."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}

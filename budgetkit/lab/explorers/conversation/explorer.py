@@ -53,7 +53,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader, with the chosen request's messages and the missing ones."""
+    """Return the reader, with the chosen request's messages and the missing messages."""
     results = stage.results
     outcome = results.shown.outcome
     request = results.request

@@ -163,7 +163,7 @@ def _recorded(results: ConversationResults) -> list[str]:
     if results.run.by == "turn":
         replayed += ", one per turn"
     elif silent_turns:
-        replayed += f", {silent_turns:,} of which the record leaves unanswered"
+        replayed += f", {silent_turns:,} without an answer in the record"
     sentences.append(f"The replay makes {replayed}; the record says {billed}.")
     return sentences
 

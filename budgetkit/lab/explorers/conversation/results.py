@@ -129,7 +129,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     note = ""
     if settings.rules is None and rules == IDEAL:
         whose = model.provider or model.name
-        note = f"No prompt cache is known for {whose}, so an ideal one that finds any prefix is assumed."
+        note = f"No prompt cache is known for {whose}, so an ideal cache that finds any prefix is assumed."
     if isinstance(rules, str) and rules not in CACHES:
         raise LookupError(unknown_name("prompt cache", rules, CACHES))
     cache = CACHES[rules] if isinstance(rules, str) else rules
@@ -386,7 +386,7 @@ class BilledFold(reading.BilledFold):
     def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the whole messages, and the request's other parts.
 
-        A message that was cut is not among the whole ones.
+        A message that was cut is not among the whole messages.
         """
         results = stage.results
         retention = results.shown.outcome.kept

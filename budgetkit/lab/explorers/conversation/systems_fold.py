@@ -201,7 +201,7 @@ class TurningFold(Content):
         windows = [int(size * multiple) for multiple in _MULTIPLES]
         table = stage.results.run.turning(windows)
         read = compared.setup.cache.read
-        here = f"Here the window is {size:,} tokens and a cached token costs {read:g} times an uncached one."
+        here = f"Here the window is {size:,} tokens and a cached token costs {read:g} times an uncached token."
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
