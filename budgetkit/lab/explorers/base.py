@@ -109,7 +109,7 @@ class Explorer(Shown, Generic[S, F]):
         Parameters
         ----------
         path : str or path
-            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped conversations; for texts
+            Conversations in any format that :func:`budgetkit.load_trace` reads, or a shipped name; for texts
             also a folder or a glob.
         """
         self._run_command("path", path=str(path))
