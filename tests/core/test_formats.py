@@ -359,7 +359,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a notebook": (
         {"nbformat": 4, "cells": []},
-        r"line 1: A notebook holds no .* saved beside it ..chat..",
+        r"line 1: A notebook contains no .* saved beside it ..chat..",
     ),
     "half an Alpaca": (
         {"instruction": "Say hello."},

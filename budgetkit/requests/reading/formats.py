@@ -221,7 +221,7 @@ class Format:
     result: str = "tool_call_id|tool_call_ids.0"
     to: str = ""  # whom a message goes to: one that goes to a tool is a call
     roles: Mapping[str, str] = field(default_factory=dict)  # its own names; * stands for any ending
-    refuse: str = ""  # why it holds no conversation, and what to give instead
+    refuse: str = ""  # why the file contains no conversation, and what to pass instead
     note: str = ""  # what is said of each document
 
 

@@ -151,7 +151,7 @@ class BudgetSettings:
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation in the file, by position from 0."""
+        """Return the settings for another conversation in the file, by index, counting from 0."""
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:

@@ -97,7 +97,7 @@ class ConversationSettings:
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation in the file, by position from 0."""
+        """Return the settings for another conversation in the file, by index, counting from 0."""
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),

@@ -182,7 +182,7 @@ function createActions(post) {
     undo: make("undo", "Undo", "Undo the last change (Ctrl+Z)"),
     redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
     reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked lines stay"),
-    pin: make("pin", "Pin", "Keep this budget for comparison with the next one"),
+    pin: make("pin", "Pin", "Keep this budget to compare it with later budgets"),
     share: make("share", "Share", "A picture, and a file in which readers can change model, window and reserve; it contains numbers but no texts"),
   };
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
