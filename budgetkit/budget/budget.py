@@ -96,7 +96,7 @@ class Budget:
     roles : mapping of str to str
         Section of each message role.
     name : str
-        Name of its preset.
+        Name of the budget's preset.
     max_output : int, optional
         Longest answer of the model, in tokens; a larger reserve causes a warning. Ignored when budgets are compared.
 

@@ -103,7 +103,7 @@ class Model:
     provider : str
         Provider of the model.
     framing : str, optional
-        Name of its framing in :data:`budgetkit.requests.FRAMINGS`, if known.
+        Name of the model's framing in :data:`budgetkit.requests.FRAMINGS`, if known.
     source : str
         Source of the numbers.
     date : str

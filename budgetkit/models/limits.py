@@ -28,7 +28,7 @@ class ProductWindow:
     window : int
         The model's window, in tokens.
     shown : int
-        Tokens of it that the program shows or accepts.
+        Tokens of the window that the program shows or accepts.
     acts_at : int
         Prompt size at which the program compacts or cuts, in tokens; without such a rule, the size shown.
     source, date : str

@@ -89,7 +89,7 @@ class Decision:
     item : Item
         The item; if it was cut, the shortened item.
     section : str
-        Name of its section.
+        Name of the item's section.
     tokens : int
         Original size of the item, in tokens.
     kept : int

@@ -159,7 +159,7 @@ class History:
         closed: list[int],
         whole_results: list[int],
     ) -> None:
-        """Restore a history from the slots that another one saved."""
+        """Restore a history from the slots that another history saved."""
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
                 self.enter(slot)

@@ -109,7 +109,7 @@ def load_one(source: str, conversation: str) -> Trace:
 
 
 def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
-    """Warn that a file contains more conversations than the one read."""
+    """Warn that a file contains more conversations than the loaded conversation."""
     more = 0
     # An error in a later conversation does not concern the first.
     with suppress(ValueError), catch_warnings(action="ignore"):

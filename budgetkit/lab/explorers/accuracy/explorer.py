@@ -222,7 +222,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Choose a document by position; None means the one with the largest error."""
+    """Choose a document by position; None means the document with the largest error."""
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(

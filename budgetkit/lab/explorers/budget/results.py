@@ -297,7 +297,7 @@ def is_own(count: Counter, model: Model) -> bool:
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget that can be planned with the demands of another one."""
+    """Return a pinned budget that can be planned with the demands of another budget."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
