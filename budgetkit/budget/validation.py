@@ -136,7 +136,7 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
 
     Examples
     --------
-    >>> print(unknown_section(["memroy"], ["memory"]).args[0].partition(" Or ")[0])
+    >>> print(unknown_section(["memroy"], ["memory"]).args[0].partition(" You ")[0])
     Unknown section 'memroy'. Did you mean 'memory'? Choose one of: 'memory'.
     """
     wrong = next(iter(sections))
