@@ -137,7 +137,7 @@ def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
     share = page.locator(".bk-kpi[data-key=buffer] b").inner_text()
     tokens = page.locator(".bk-kpi[data-key=buffer] i").inner_text().split(" ")[0]
     expect(page.locator(".bk-status")).to_contain_text(
-        f"hold {share} of the window back, {tokens} tokens"
+        f"Reserve {share} of the window ({tokens} tokens)"
     )
     figure = page.locator(".bk-card[data-key=buffers]")
     expect(figure.locator(".bk-note")).to_contain_text(
