@@ -149,7 +149,7 @@ def most_held() -> int:
 def page(runs: list[Run], size: int, passes: int, expected: int) -> Iterator[str]:
     """Write the page."""
     yield from (
-        "# A corpus counted batch by batch",
+        "# A corpus counted in batches",
         "",
         f"Written by `python -m benchmarks.corpus`: one file of {size / 1e6:,.0f} MB, the UTF-8 files of a folder "
         f"{passes} times over, counted exactly",

@@ -173,7 +173,7 @@ def test_a_reopened_notebook_shows_the_last_picture_and_goes_on_from_it(
     lab.shut_down()
     reopened = Notebook(tab, server, "own.ipynb")
     expect(tab.locator(".bk-still")).to_contain_text("window=20,000")
-    expect(tab.locator(".bk-still")).to_contain_text("run the cell to go on from it")
+    expect(tab.locator(".bk-still")).to_contain_text("run the cell to continue")
     expect(tab.get_by_text("model not found")).to_be_hidden()
     reopened.run_all()
     expect(reopened.control("Window").locator("input[type=text]")).to_have_value("20,000")

@@ -28,7 +28,7 @@ def test_the_cases_cover_every_set_of_allocated_sources_both_strategies_and_ties
 
 
 def test_what_is_kept_fits_the_window() -> None:
-    """Without the peer: no window is overrun, but by a required system prompt."""
+    """Without the peer: no window overflows, except by a required system prompt."""
     for case in conformance.cases(300):
         plan = bk.fit(conformance.budget(case), case.items)
         assert plan.free >= 0 or plan["system"].granted > case.caps["system"]
