@@ -180,6 +180,26 @@ def test_a_setting_is_chosen_on_older_sessions_and_tried_on_newer_ones() -> None
     assert ("no saving is certain" in trial) == (attrs["saved_low"] <= 0 <= attrs["saved_high"])
 
 
+@pytest.mark.parametrize(
+    ("low", "middle", "high", "right"),
+    [
+        (0.01, 0.05, 0.09, "would have saved 5.0% of the bill (95 % interval: 1.0% to 9.0%)."),
+        (-0.04, 0.05, 0.09, "(95 % interval: \u22124.0% to 9.0%): no saving is certain."),
+        (-0.19, -0.07, -0.01, "would have cost 7.0% more (95 % interval: 1.0% to 19.0%)."),
+    ],
+)
+def test_only_what_newer_sessions_confirm_is_a_saving(
+    low: float, middle: float, high: float, right: str
+) -> None:
+    table = bk.what_if([drawn(seed) for seed in (3, 1, 4, 2, 5)], threshold=[60_000, 500_000])
+    table.attrs |= {"saved_low": low, "saved": middle, "saved_high": high}
+    table.attrs["billed"] = 2.0 * table["high"].max()
+    words = sentences_of(table)
+    assert any(text.endswith(right) for text in words)
+    (recorded,) = [text for text in words if text.startswith("As recorded")]
+    assert ("would have saved" in recorded) == (low > 0)
+
+
 def test_where_nothing_changes_no_gain_is_said() -> None:
     """A threshold that no session reaches saves nothing, whichever half it was chosen on."""
     table = bk.what_if([drawn(seed) for seed in range(6)], threshold=[900_000])

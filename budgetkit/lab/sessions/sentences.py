@@ -370,6 +370,8 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     recorded = f"As recorded{held_on} it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
         sentences.append(f"{recorded}, less than with any of these values.")
+    elif attrs.get("saved_low", 1.0) <= 0:
+        sentences.append(f"{recorded}.")  # what the newer sessions say follows
     elif chosen["high"] < attrs["billed"]:
         saved = (f"{1 - chosen[end] / attrs['billed']:.0%}" for end in ("high", "low"))
         sentences.append(
@@ -387,10 +389,14 @@ def _trial_sentence(attrs: Any) -> str:
     saved, *ends = (
         f"{attrs[name]:.1%}".replace("-", "\u2212") for name in ("saved", "saved_low", "saved_high")
     )
+    would = f"it would have saved {saved} of the bill"
+    if attrs["saved_high"] < 0:
+        would = f"it would have cost {saved[1:]} more"
+        ends = [end[1:] for end in reversed(ends)]
     words = (
         f"{attrs['sessions']:,} sessions can be used; {attrs['left_out']:,} have no known price or a replay more than "
         f"5 % off. {value_text(attrs['chosen'])} cost least on the older {attrs['sessions'] - attrs['tried_on']:,} "
-        f"sessions; on the newer {attrs['tried_on']:,} it would have saved {saved} of the bill (95 % interval: "
+        f"sessions; on the newer {attrs['tried_on']:,} {would} (95 % interval: "
         f"{ends[0]} to {ends[1]})"
     )
     if attrs["saved_low"] <= 0 <= attrs["saved_high"]:
