@@ -27,7 +27,7 @@ _OPTIONAL = [
 _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
-_PAID = ["web_searches", "paid_tools"]
+_PAID = ["web_searches", "paid_tools", "media_tokens"]
 _MOST = 1 << 53
 #: The provider's token counts, with one array per column.
 Usage = Mapping[str, npt.NDArray[Any]]
@@ -83,7 +83,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         billed_output_tokens (if a provider bills fewer tokens than it counts), time and started (of the answer and of
         the newest message sent, in UTC), side_chain (a sub-agent's request), left (on an abandoned branch), is_summary
         (it wrote a summary), tier and region (which affect the price; "" for the usual ones), web_searches and
-        paid_tools (calls that cost money).
+        paid_tools (calls that cost money), media_tokens (of sound, and of pictures in the answer).
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,76 @@ def test_a_row_reads_its_example(row: dict[str, Any]) -> None:
             {"input": 75, "output": 414, "cached": 0, "thoughts": 117, "tool": 573, "total": 1179},
             [648, 0, 0, 531],
         ),
+        # The same names in other programs, each with the meaning that it has there.
+        (
+            {
+                "prompt_tokens": 1000,
+                "completion_tokens": 50,
+                "prompt_token_details": {"cached_tokens": 600},
+            },
+            [1000, 600, 0, 50],
+        ),
+        (
+            {
+                "prompt_tokens": 1000,
+                "completion_tokens": 50,
+                "reasoning_tokens": 200,
+                "total_tokens": 1250,
+                "cached_prompt_text_tokens": 600,
+            },
+            [1000, 600, 0, 250],
+        ),
+        (
+            {
+                "prompt_tokens": 3000,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {
+                    "cached_tokens": 1000,
+                    "cache_creation_input_tokens": 1500,
+                    "cache_creation": {"ephemeral_5m_input_tokens": 1500},
+                },
+            },
+            [3000, 1000, 1500, 5],
+        ),
+        (
+            {
+                "input_tokens": 350,
+                "output_tokens": 240,
+                "input_token_details": {"priority_cache_read": 100, "priority": 250},
+            },
+            [350, 100, 0, 240],
+        ),
+        (
+            {"input_tokens": 9000, "cached_input_tokens": 100, "cache_write_input_tokens": 8000},
+            [9000, 100, 8000, 0],
+        ),
+        (
+            {
+                "input_tokens": 1000,
+                "output_tokens": 50,
+                "details": {"cache_read_tokens": 512, "cache_write_tokens": 100},
+            },
+            [1000, 512, 100, 50],
+        ),
+        (
+            {"native_tokens_prompt": 90, "native_tokens_cached": 20, "tokens_prompt": 80},
+            [90, 20, 0, 0],
+        ),
+        (
+            {
+                "input": 10,
+                "output": 5,
+                "input_cache_creation_5m": 150,
+                "input_cache_creation_1h": 50,
+            },
+            [210, 0, 200, 5],
+        ),
+        # Numbers as text, and a number with its parts below it.
+        ({"prompt_tokens": "1000", "completion_tokens": "50"}, [1000, 0, 0, 50]),
+        (
+            {"input_tokens": {"": 1000, "cached": 512}, "output_tokens": {"": 50}},
+            [1000, 512, 0, 50],
+        ),
         # What was written is told by its lives alone.
         (
             {
@@ -63,7 +134,9 @@ def test_a_row_reads_its_example(row: dict[str, Any]) -> None:
     ],
 )
 def test_usage_beside_and_inside_the_prompt(usage: dict[str, Any], right: list[int]) -> None:
-    assert bk.trace.usage_frame(loaded(usage))[NAMES].values.tolist() == [right]
+    trace = loaded(usage)
+    assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [right]
+    assert not unread(trace)
 
 
 def test_costs_follow_the_fields() -> None:
@@ -93,3 +166,51 @@ def test_unknown_fields_are_named_once() -> None:
     ]
     assert len(unread(loaded({"sent_tokens": 9}))) == 1
     assert not unread(loaded({"prompt_tokens": 9, "quantum_tokens": 0}))
+
+
+@pytest.mark.parametrize("is_list", [False, True], ids=["body", "lines"])
+def test_the_usage_of_a_plain_message_is_read(is_list: bool, tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50}
+    question, answer = ({"role": role, "content": "hi"} for role in ("user", "assistant"))
+    lines = [question, answer | {"usage": usage}]
+    body = [{"model": "gpt-4o", "messages": lines}]
+    path = tmp_path / "calls.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines if is_list else body)))
+    (row,) = bk.trace.usage_frame(bk.load_trace(path)).to_dict("records")
+    assert (row["message_index"], row["context_tokens"], row["output_tokens"]) == (1, 1000, 50)
+
+
+@pytest.mark.parametrize(
+    "place", ["usage", "models_usage", "metadata.usage", "metadata.totalUsage", "usageMetadata"]
+)
+def test_usage_is_read_wherever_a_program_puts_it(place: str) -> None:
+    usage: dict[str, Any] = {"inputTokens": 1000, "outputTokens": 50, "cachedInputTokens": 800}
+    for name in reversed(place.split(".")):
+        usage = {name: usage}
+    parts = [{"type": "text", "text": "ok"}]
+    question = {"role": "user", "parts": parts}
+    trace = bk.load_trace([question, {"role": "assistant", "parts": parts} | usage])
+    assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [[1000, 800, 0, 50]]
+
+
+def test_the_usage_beside_messages_is_that_of_the_last() -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50}
+    said = [{"role": role, "content": "hi"} for role in ("user", "assistant")]
+    trace = bk.load_trace({"model": "gpt-4o", "messages": said, "usage": usage})
+    (row,) = bk.trace.usage_frame(trace).to_dict("records")
+    assert (row["message_index"], row["model"], row["context_tokens"]) == (1, "gpt-4o", 1000)
+
+
+def test_ollama_writes_its_numbers_into_the_answer() -> None:
+    answer = {"message": {"role": "assistant", "content": "ok"}, "done": True}
+    answer |= {"prompt_eval_count": 26, "eval_count": 298}
+    request = {"model": "llama3.2", "messages": [{"role": "user", "content": "hi"}]}
+    trace = bk.load_trace({"request": request, "response": answer})
+    assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [[26, 0, 0, 298]]
+
+
+def test_a_total_above_its_parts_is_named() -> None:
+    """Voxtral's sound and Gemini's thoughts behind OpenAI's names stand in the total alone."""
+    notes = unread(loaded({"prompt_tokens": 9, "completion_tokens": 201, "total_tokens": 585}))
+    assert len(notes) == 1
+    assert "total (more than its parts)" in notes[0]

@@ -181,3 +181,84 @@ def test_own_prices_hold_for_all_requests() -> None:
     own = bk.Session(trace, prices=prices)
     assert own.totals()["cost"] == pytest.approx(1.0)
     assert own.unpriced == ""
+
+
+def test_bedrock_writes_the_lifetime_of_each_part() -> None:
+    usage = {"inputTokens": 10, "outputTokens": 5, "cacheWriteInputTokens": 2000}
+    short, long = (
+        usage | {"cacheDetails": [{"inputTokens": 2000, "ttl": t}]} for t in ("5m", "1h")
+    )
+    model = "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    assert cost(short, model) == pytest.approx(0.007605)
+    assert cost(long, model) == pytest.approx(0.012105)
+
+
+def test_a_region_of_bedrock_costs_a_tenth_more() -> None:
+    usage = {"input_tokens": 10_000, "output_tokens": 1_000}
+    name = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+    assert cost(usage, f"global.{name}") == pytest.approx(0.045)
+    assert cost(usage, f"us.{name}") == cost(usage, f"bedrock/eu.{name}") == pytest.approx(0.0495)
+
+
+def test_a_model_that_a_router_gives_away_has_no_price_of_another() -> None:
+    assert bk.cost.prices("deepseek/deepseek-chat-v3.1:free").input is None
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 9000, "prompt_tokens_details": {"audio_tokens": 800}},
+        {
+            "promptTokenCount": 9000,
+            "promptTokensDetails": [
+                {"modality": "AUDIO", "tokenCount": 800},
+                {"modality": "IMAGE", "tokenCount": 258},
+            ],
+        },
+        {
+            "promptTokenCount": 9,
+            "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 800}],
+        },
+    ],
+    ids=["sound", "sound of Gemini", "a drawn picture"],
+)
+def test_sound_and_drawn_pictures_are_named_as_priced_like_text(usage: dict[str, Any]) -> None:
+    told = session(usage, "gemini-2.5-flash").unpriced
+    assert told == (
+        "Not in the cost: the price of 800 tokens of sound or drawn pictures, counted as text."
+    )
+
+
+def call(model: str, answer: dict[str, Any], **asked: Any) -> float:
+    """Return what a recorded call with its request cost."""
+    request = {"model": model, **asked}
+    trace = bk.load_trace({"request": request, "response": answer | {"model": model}})
+    rows = [row | {"time": DAY} for row in trace.fields["usage"]]
+    session = bk.Session(bk.Trace("s", trace.messages, fields={"usage": rows}))
+    return float(session.totals()["cost"])
+
+
+def test_searches_in_an_answer_are_in_the_cost() -> None:
+    """OpenAI bills what was searched, not a page that was opened; Gemini 2.5 the answer, Gemini 3 each query."""
+    actions = ["search", "open_page", "search"]
+    calls = [{"type": "web_search_call", "action": {"type": kind}} for kind in actions]
+    usage = {"input_tokens": 10_000, "output_tokens": 1_000}
+    assert call("gpt-5", {"output": calls, "usage": usage}, input="hi") == pytest.approx(0.0425)
+
+    contents = [{"role": "user", "parts": [{"text": "hi"}]}]
+    grounded = {
+        "content": {"role": "model", "parts": [{"text": "ok"}]},
+        "groundingMetadata": {"webSearchQueries": ["a", "b"]},
+    }
+    counted = {"promptTokenCount": 10_000, "candidatesTokenCount": 1_000}
+    answer = {"candidates": [grounded], "usageMetadata": counted}
+    assert call("gemini-2.5-flash", answer, contents=contents) == pytest.approx(0.0405)
+    assert call("gemini-3.5-flash", answer, contents=contents) == pytest.approx(0.052)
+
+
+def test_the_model_of_a_recorded_call_to_bedrock_is_read() -> None:
+    usage = {"inputTokens": 10_000, "outputTokens": 1_000}
+    answer = {"message": {"role": "assistant", "content": [{"text": "ok"}]}}
+    request = {"modelId": "amazon.nova-lite-v1:0", "messages": [{"role": "user", "content": []}]}
+    trace = bk.load_trace({"request": request, "response": {"output": answer, "usage": usage}})
+    assert trace.fields["usage"][0]["model"] == "amazon.nova-lite-v1:0"

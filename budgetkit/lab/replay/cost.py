@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -616,11 +617,15 @@ def _entry(
     # Ollama runs a model on the user's own machine, which no list prices.
     if provider is None and "ollama" in (host_of(model), host_of(name)):
         return None
-    for spelling in (name, *others):
+    # Amazon charges more in a region than anywhere.
+    sellers = ["aws", None] if provider is None and host_of(model) == "bedrock" else [provider]
+    for seller_id, spelling in product(sellers, (name, *others)):
         try:
-            return (*snapshot().find_provider_model(spelling, None, provider, None), spelling)
+            seller, entry = snapshot().find_provider_model(spelling, None, seller_id, None)
         except LookupError:
             continue
+        if not name.endswith(":free") or entry.id.endswith(":free"):
+            return seller, entry, spelling
     return None
 
 

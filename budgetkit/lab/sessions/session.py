@@ -251,6 +251,10 @@ class Session:
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
         parts = [many(tools, "call") + " of tools that cost money"] if tools else []
+        if media := int(usage["media_tokens"].sum()):
+            parts.append(
+                f"the price of {many(media, 'token')} of sound or drawn pictures, counted as text"
+            )
         if self.prices is None:
             parts += sorted({price for rate, _ in self._rates for price in rate.lacking})
         return f"Not in the cost: {', '.join(parts)}." if parts else ""

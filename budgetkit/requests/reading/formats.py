@@ -367,6 +367,9 @@ def usage_of(
     elif (thoughts := count["thoughts_inside"]) and total == context + answered + thoughts:
         answered += thoughts
 
+    if total and total > context + answered:
+        unknown = {"unknown": [*unknown.get("unknown", ()), "total (more than its parts)"]}
+
     usage = named | {
         "input_tokens": sent,
         "output_tokens": answered,
@@ -387,6 +390,10 @@ def usage_of(
         region=served["region"],
         web_searches=count["searches"],
     )
+    # Bedrock names the lifetime of each part that it wrote; the longer one costs more.
+    for written_part in value_at(raw, "cacheDetails.*") or ():
+        if value_at(written_part, "ttl") == "1h":
+            usage["cache_write_1h_tokens"] = _count(written_part, ["inputTokens"]) or 0
     # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
     # advisor, another model with prices of its own, which is named as a tool that costs money.
     paid_tools = sum(_counts(raw, paths["paid"]))
@@ -397,7 +404,13 @@ def usage_of(
             for name, tokens in (usage_of(request, None) or {}).items():
                 if name.endswith("_tokens") and tokens:
                     usage[name] = usage.get(name, 0) + tokens
-    return usage | without_empty(paid_tools=paid_tools) | unknown
+    # Sound, and pictures that a model drew, have prices of their own; Gemini counts each kind in a list.
+    media = sum(_counts(raw, paths["media"]))
+    for side in format_table("media_lists"):
+        for part in value_at(raw, side["list"]) or ():
+            if value_at(part, "modality") in side["kinds"]:
+                media += _count(part, ["tokenCount", "token_count"]) or 0
+    return usage | without_empty(paid_tools=paid_tools, media_tokens=media) | unknown
 
 
 def seconds(stamp: Any) -> float:
@@ -454,7 +467,7 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
         for field in value:
             yield from _filled_fields(field, (*steps, "*"))
     elif isinstance(value, int | float | str) and not isinstance(value, bool) and value:
-        yield ".".join(steps)
+        yield ".".join(filter(None, steps))
 
 
 def _priced_apart(word: Any) -> str:
@@ -476,7 +489,10 @@ def _count(raw: Raw, paths: Iterable[str]) -> int | None:
     """Return the first whole number at one of several paths."""
     for path in paths:
         value = value_at(raw, path)
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans
+            value = value.get("")
+        is_digits = isinstance(value, str) and value.isdecimal() and len(value) < 20
+        if is_digits or (isinstance(value, float) and value.is_integer()):
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return check_tokens(f"{path} of a provider's usage", value)

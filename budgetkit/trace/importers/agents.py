@@ -282,9 +282,12 @@ def cline_conversation(value: Raw) -> Data:
         kind = raw.get("say", raw.get("ask"))
         time = raw.get("ts")
         if kind == "api_req_started":
-            # Cline writes cached tokens separately.
+            # Cline writes cached tokens separately; Roo and Kilo, which name the protocol, include them.
+            numbers = unpacked(text)
+            if value_at(numbers, "apiProtocol"):
+                numbers["prompt_tokens"] = numbers.get("tokensIn")
             model = value_at(raw, "modelInfo.modelId")
-            counted = billed(unpacked(text), len(shown), model, time=time, started=time)
+            counted = billed(numbers, len(shown), model, time=time, started=time)
             usage += [counted] if counted else []
         elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
             shown.append({"role": role, "content": text, "timestamp": time})

@@ -39,7 +39,7 @@ from budgetkit.requests.reading.records import (
 )
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.importers import agents, copilot, frameworks, notes_of, with_warnings
-from budgetkit.trace.importers.frameworks import answered, model_of
+from budgetkit.trace.importers.frameworks import answered, model_of, searches_in
 
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
@@ -179,13 +179,16 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
         return None
     read = read_records(value["messages"], None, value.get("model"))
     messages = objects_in([*map(raw_of, read.messages)])
-    if not read.formats and not read.notes and not any("native" in m for m in messages):
+    # A call that was logged as one object has its usage beside the messages, of which the answer is the last.
+    counted = usage_of(value.get("usage"), len(messages) - 1, value.get("model"), value)
+    usage = [*read.usage, counted] if counted else read.usage
+    if not (read.formats or read.notes or usage or any("native" in m for m in messages)):
         return None
     records = objects_in([*map(raw_of, value["messages"])])
     usual = "openai-responses" if any(map(is_item, records)) else "openai-chat"
     format = next(iter(read.formats), usual)
     conversation = {**value, "messages": read.messages, "format": format}
-    return [_finished(conversation, read.usage, read.notes, pairing)]
+    return [_finished(conversation, usage, read.notes, pairing)]
 
 
 def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None) -> list[Data]:
@@ -222,6 +225,8 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
             model_of(answer, model),
             value,
         )
+        if usage_row and (searches := searches_in(answer, usage_row["model"])):
+            usage_row.setdefault("web_searches", searches)
         if usage_row and ("batch" in row.name or _at(value, "request.custom_id")):
             usage_row["tier"] = "batch"
         conversation = {**body, **rest, "format": row.name}

@@ -219,11 +219,31 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     """Return the messages of an answer, and its reported usage."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
-    counted = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    counted = None
+    if isinstance(answer, Mapping):  # Ollama's numbers stand in the answer itself
+        counted = value_at(answer, where, unpack=True)
+        counted = counted or {key: answer[key] for key in answer if key.endswith("eval_count")}
     read = read_records(_records(answer), row if row.of else ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
         read = read[len(sent) :]  # some logs keep the whole conversation as the answer
     return read, counted
+
+
+def searches_in(answer: Any, model: Any) -> int:
+    """Count the billed web searches in an answer, whose usage does not name them.
+
+    OpenAI bills searches and no opened pages, Gemini each query, and before Gemini 3 each answer with one.
+
+    >>> searches_in({"output": [{"type": "web_search_call", "action": {"type": "search"}}]}, "gpt-5")
+    1
+    """
+    calls = objects_in(value_at(answer, "output"))
+    actions = [value_at(c, "action.type") for c in calls if c.get("type") == "web_search_call"]
+    queries = value_at(answer, "candidates.0.groundingMetadata.webSearchQueries") or ()
+    is_by_answer = str(model).rpartition("/")[2].startswith(("gemini-1", "gemini-2"))
+    return sum(kind in (None, "search") for kind in actions) + (
+        min(1, len(queries)) if is_by_answer else len(queries)
+    )
 
 
 def _records(answer: Any) -> list[Any]:

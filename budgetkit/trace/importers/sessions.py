@@ -373,7 +373,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     sent_at: Any = None
     for (line, record), counts in zip(records, on_main_branch, strict=True):
         message = _message_of(record)
-        usage = message.pop("usage", None) if message else None
+        usage = message.pop("usage", record.get("usageMetadata")) if message else None
         id = _answer_id(record)
         if id is not None and id in answers:
             _go_on(answers[id], message, usage)
@@ -466,7 +466,7 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
     return billed(
         entry.usage,
         message_index,
-        value_at(entry.message, "model"),
+        value_at(entry.message, "model") or value_at(entry.record, "model"),
         time=entry.record.get("timestamp"),
         started=entry.started,
         side_chain=side_chain,
