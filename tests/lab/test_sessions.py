@@ -195,7 +195,7 @@ def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_writ
     [
         ("anthropic/claude-4.6-sonnet-20260217", "claude-sonnet-4-6"),
         ("x-ai/grok-4.1-fast", "grok-4-1-fast"),
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("databricks-claude-sonnet-4-5", "claude-sonnet-4-5"),
     ],
 )
 def test_a_name_that_a_router_writes_has_the_price_of_its_model(router: str, own: str) -> None:
