@@ -223,7 +223,8 @@ class Loader:
                 return [{"messages": value}]
             return self._entries(value, where, depth)
         if isinstance(value, Mapping):
-            # A key around the list of conversations, or around a single one.
+            # A key around the list of conversations, or around a single one; two keys hold two answers.
+            conversations: list[Raw] = []
             for key, inside in value.items():
                 is_list = isinstance(inside, list) and all(
                     isinstance(entry, Mapping) for entry in inside
@@ -231,7 +232,10 @@ class Loader:
                 is_only = isinstance(inside, Mapping) and len(value) == 1
                 if inside and depth < _DEEPEST and (is_list or is_only):
                     with suppress(NoConversationError):
-                        return self._split(inside, f"{where}, field {brief(key)}", depth + 1)
+                        place = f"{where}, field {brief(key)}"
+                        conversations += self._split(inside, place, depth + 1)
+            if conversations:
+                return conversations
             has = f"the fields {quoted(value)}" if value else "an empty object"
         else:
             has = f"a value of type {type(value).__name__}"

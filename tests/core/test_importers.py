@@ -451,3 +451,43 @@ def test_openais_chat_format_is_left_as_it_is() -> None:
     (trace,) = loaded(plain)
     assert trace.messages[0].raw == {"role": "user", "content": "Hi"}
     assert trace.fields == {"model": "gpt-4o"}
+
+
+@pytest.mark.parametrize("beside", ["choices", "response", "output", "completion"])
+def test_an_answer_beside_the_messages_is_read(beside: str) -> None:
+    answer: Any = "ok"
+    if beside == "choices":
+        answer = [{"message": {"role": "assistant", "content": "ok"}}]
+    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+    trace = bk.load_trace(asked | {beside: answer, "usage": {"prompt_tokens": 5}})
+    assert [(m.role, m.text) for m in trace.messages] == [("user", "hi"), ("assistant", "ok")]
+    assert usage_frame(trace)["message_index"].tolist() == [1]
+    whole = [*asked["messages"], {"role": "assistant", "content": "ok"}]
+    assert len(bk.load_trace({"messages": whole, beside: answer}).messages) == 2
+
+
+def test_both_conversations_of_a_comparison_are_read() -> None:
+    said = [[{"role": "user", "content": text}] for text in ("one", "two")]
+    row = {"winner": "model_a", "conversation_a": said[0], "conversation_b": said[1]}
+    assert [trace.messages[0].text for trace in bk.load_traces(row)] == ["one", "two"]
+
+
+def test_a_preference_of_whole_texts_has_speakers() -> None:
+    """As Anthropic's first data sets of preferences wrote them."""
+    row = {name: f"\n\nHuman: hi\n\nAssistant: {name}" for name in ("chosen", "rejected")}
+    assert [[(m.role, m.text) for m in trace.messages] for trace in bk.load_traces(row)] == [
+        [("user", "hi"), ("assistant", name)] for name in row
+    ]
+
+
+def test_a_tree_of_many_conversations_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match="OpenAssistant"):
+        bk.load_trace({"text": "hi", "role": "prompter", "replies": []} | {"message_id": "a"})
+
+
+def test_sums_beside_the_fields_of_a_log_are_read() -> None:
+    said = {role: [{"role": role, "content": "hi"}] for role in ("user", "assistant")}
+    log = {"type": "GENERATION", "input": said["user"], "output": said["assistant"]}
+    trace = bk.load_trace(log | {"promptTokens": 1000, "completionTokens": 50})
+    (row,) = usage_frame(trace).to_dict("records")
+    assert (row["context_tokens"], row["output_tokens"]) == (1000, 50)

@@ -38,7 +38,14 @@ from budgetkit.requests.reading.records import (
     system_messages,
 )
 from budgetkit.requests.reading.tools import read_tools
-from budgetkit.trace.importers import agents, copilot, frameworks, notes_of, with_warnings
+from budgetkit.trace.importers import (
+    ITEMS,
+    agents,
+    copilot,
+    frameworks,
+    notes_of,
+    with_warnings,
+)
 from budgetkit.trace.importers.frameworks import answered, model_of, searches_in
 
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
@@ -178,11 +185,14 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     if not isinstance(value.get("messages"), list):
         return None
     read = read_records(value["messages"], None, value.get("model"))
+    # A call that was logged as one object may have its answer and its usage beside the messages.
+    if read.messages and value_at(raw_of(read.messages[-1]), "role") != "assistant":
+        read.messages += answered(_at(value, format_table("paths")["beside"]), [], ITEMS)[0]
     messages = objects_in([*map(raw_of, read.messages)])
-    # A call that was logged as one object has its usage beside the messages, of which the answer is the last.
     counted = usage_of(value.get("usage"), len(messages) - 1, value.get("model"), value)
     usage = [*read.usage, counted] if counted else read.usage
-    if not (read.formats or read.notes or usage or any("native" in m for m in messages)):
+    is_changed = len(messages) != len(value["messages"]) or any("native" in m for m in messages)
+    if not (read.formats or read.notes or usage or is_changed):
         return None
     records = objects_in([*map(raw_of, value["messages"])])
     usual = "openai-responses" if any(map(is_item, records)) else "openai-chat"
@@ -220,7 +230,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
         usage_row = usage_of(
-            _at(value, row.usage) or counted,
+            _at(value, row.usage) or counted or _sums(value),
             len(messages) + len(answer_messages) - 1,
             model_of(answer, model),
             value,
@@ -240,6 +250,11 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
         usage_rows = [*usage, usage_row] if usage_row else usage
         conversations.append(_finished(conversation, usage_rows, notes, pairing))
     return conversations
+
+
+def _sums(value: Raw) -> Data:
+    """Return the token sums that a log writes beside a call's other fields."""
+    return {name: value[name] for name in format_table("marks")["sums"] if value.get(name)}
 
 
 def _finished(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -229,6 +230,9 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     return read, counted
 
 
+_SPEAKERS = re.compile(r"\n\n(Human|Assistant):")
+
+
 def searches_in(answer: Any, model: Any) -> int:
     """Count the billed web searches in an answer, whose usage does not name them.
 
@@ -251,6 +255,12 @@ def _records(answer: Any) -> list[Any]:
     for _ in range(_DEEPEST):
         answer = _unless_text(answer)
         if isinstance(answer, str):
+            if answer.startswith(
+                "\n\nHuman:"
+            ):  # a whole conversation, as Anthropic's first data sets wrote it
+                pieces = _SPEAKERS.split(answer)[1:]
+                turns = zip(pieces[::2], pieces[1::2], strict=True)
+                return [{"role": role, "content": text.strip()} for role, text in turns]
             return [{"role": "assistant", "content": answer}] if answer else []
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
