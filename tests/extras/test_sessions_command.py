@@ -371,6 +371,35 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     assert sum(row["sessions"] for row in rows) == 3
 
 
+def test_requests_are_summed_on_their_own_day_and_model(home: Path, capsys: Captured) -> None:
+    """As ccusage does: a session over midnight, or one that changes its model, is in two sums."""
+
+    def answer(n: int, time: str, model: str) -> str:
+        usage = {"input_tokens": 1_000_000 * n, "output_tokens": 0}
+        message = {"id": f"m{n}", "role": "assistant", "model": model, "content": "ok"}
+        record = {"type": "assistant", "sessionId": "s", "uuid": f"u{n}", "requestId": f"r{n}"}
+        return json.dumps(record | {"timestamp": time, "message": message | {"usage": usage}})
+
+    place = home / ".claude" / "projects" / "-work-shop"
+    (place / "one.jsonl").write_text(
+        answer(1, "2026-11-01T23:59:00Z", "claude-haiku-4-5-20251001")
+        + "\n"
+        + answer(2, "2026-11-02T00:01:00Z", "claude-haiku-4-5-20251001")
+        + "\n"
+        + answer(3, "2026-11-02T00:02:00Z", "claude-opus-4-8")
+    )
+    sums = {}
+    for by in ("day", "model"):
+        assert run(["sessions", "--by", by, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        sums[by] = [(row[by], row["sessions"], row["requests"], row["cost"]) for row in rows]
+    assert sums["day"] == [("2026-11-02", 1, 2, 17.0), ("2026-11-01", 1, 1, 1.0)]
+    assert sorted(sums["model"]) == [
+        ("claude-haiku-4-5", 1, 2, 3.0),
+        ("claude-opus-4-8", 1, 1, 15.0),
+    ]
+
+
 def test_a_setting_is_tried_over_all_sessions(home: Path, capsys: Captured) -> None:
     place = home / ".claude" / "projects" / "-work-shop"
     for name in ("two", "three", "four"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -142,6 +143,9 @@ def list_sessions(
     columns = ["number", "program", "changed", "project", "model"]
     shown = rows[:newest]
     if by is not None:
+        # A session may have several days and models.
+        rows = [row | part for row in rows for part in _parts(row)]
+        rows.sort(key=lambda row: row["day"], reverse=True)
         shown = _sums(rows, by)
         columns = [by, "sessions"]
     if as_json:
@@ -169,14 +173,23 @@ def _show_unread(number: int) -> None:
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
 
+def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the sums of a session by day and model, without the day of a model's snapshot."""
+    for part in row["parts"]:
+        model = re.sub(r"-\d{8}$", "", part.get("model") or row["model"] or "")
+        yield part | {"day": part.get("day") or row["day"], "model": model}
+
+
 def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     """Add up sessions by a column; a sum without values is unknown."""
     groups: dict[str, dict[str, Any]] = {}
+    counted = set()
     for row in rows:
         name = row[by] or "unknown"
         empty = dict.fromkeys(BILLED) | {by: name, "sessions": 0, "is_whole": True}
         sums = groups.setdefault(name, empty)
-        sums["sessions"] += 1
+        sums["sessions"] += (name, row["number"]) not in counted
+        counted.add((name, row["number"]))
         sums["is_whole"] &= row["cost"] is not None
         for column in BILLED:
             if column != "model" and row[column] is not None:

@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 #: Sums of a session, as in :meth:`Session.totals`, and its model.
 BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compactions", "model")
+_KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 _HEADER = 65_536  # bytes that tell a session's project
@@ -259,7 +260,8 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums in :data:`BILLED`, including sub-agents; None for each unknown one.
+        The sums in :data:`BILLED`, including sub-agents; None for each unknown one. "parts" has the same sums for each
+        day, in UTC, and model; the last one has the compactions.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def bills_of(
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             content = json.loads(path.read_bytes())
             if content["by"] == _written_by():
-                kept = {key: row for key, row in content["bills"].items() if {*row} == {*BILLED}}
+                kept = {key: row for key, row in content["bills"].items() if {*row} == _KEPT}
     keys = [file.key for file in files]
     unread = [file for file, key in zip(files, keys, strict=True) if key not in kept]
     coming = _read_in_processes(unread) if in_processes else (bill(file.path) for file in unread)
@@ -337,15 +339,26 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         session, *agents = module.outlined_sessions(Path(path))
         totals = session.totals()
+        # As in the totals, the misses of sub-agents are left out.
+        parts = [
+            part | {"misses": 0, "missed_cost": 0.0} for agent in agents for part in agent.parts
+        ]
+        parts += session.parts
+        for part in parts[-1:]:
+            part["compactions"] = totals["compactions"]
         for agent in agents:
             of_agent = agent.totals()
             for name in ("requests", "cost", "prompt", "read"):
                 totals[name] += of_agent[name]
     except (ValueError, OSError, TypeError):
-        return dict.fromkeys(BILLED)
+        return {**dict.fromkeys(BILLED), "parts": [{}]}
     totals["model"] = session.model
-    # JSON has no word for a number that is not known.
-    return {name: None if totals[name] != totals[name] else totals[name] for name in BILLED}
+    return {**_known(totals, BILLED), "parts": [_known(part, part) for part in parts]}
+
+
+def _known(sums: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Select sums, with None for NaN, for which JSON has no word."""
+    return {name: None if sums[name] != sums[name] else sums[name] for name in names}
 
 
 def _bills_path() -> Path | None:

@@ -443,6 +443,21 @@ class Session:
         }
 
     @property
+    def parts(self) -> list[Data]:
+        """The sums of the requests of each day, in UTC, and model; the day is "" where no time is known."""
+        parts: dict[tuple[str, str], Data] = {}
+        missed = {miss.request - 1: miss.cost for miss in self._misses}
+        for number, time in enumerate(self.columns["time"].tolist()):
+            day = "" if time != time else datetime.fromtimestamp(time, UTC).date().isoformat()
+            model = self.columns["model"][number] or self.model or ""
+            part = parts.setdefault((day, model), {"day": day, "model": model})
+            sums = {name: int(self._billed[name][number]) for name in ("prompt", "read")}
+            sums |= {"requests": 1, "misses": int(number in missed), "compactions": 0}
+            costs = {"cost": float(self.cost[number]), "missed_cost": missed.get(number, 0.0)}
+            part |= {name: part.get(name, 0) + value for name, value in (sums | costs).items()}
+        return [*parts.values()]
+
+    @property
     def sentence(self) -> str:
         """The cost of the misses, in one sentence."""
         totals = self.totals()
