@@ -214,3 +214,9 @@ def test_a_total_above_its_parts_is_named() -> None:
     notes = unread(loaded({"prompt_tokens": 9, "completion_tokens": 201, "total_tokens": 585}))
     assert len(notes) == 1
     assert "total (more than its parts)" in notes[0]
+
+
+@pytest.mark.parametrize("odd", [{"queue_time": -1}, {"iterations": 3}, {"cacheDetails": 3}])
+def test_an_odd_field_that_is_not_read_refuses_nothing(odd: dict[str, Any]) -> None:
+    trace = loaded({"prompt_tokens": 9, "completion_tokens": 5} | odd)
+    assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [[9, 0, 0, 5]]

@@ -336,7 +336,7 @@ def usage_of(
         unknown=[path for path in _filled_fields(raw, ()) if not _is_known(path)]
     )
     paths = _paths_in(frozenset(map(str, raw)))
-    count = {meaning: _count(raw, where) for meaning, where in paths.items()}
+    count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
@@ -397,7 +397,7 @@ def usage_of(
     # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
     # advisor, another model with prices of its own, which is named as a tool that costs money.
     paid_tools = sum(_counts(raw, paths["paid"]))
-    for request in value_at(raw, "|".join(paths["requests"])) or ():
+    for request in value_at(raw, "|".join(f"{path}.*" for path in paths["requests"])) or ():
         kind = request.get("type") if isinstance(request, Mapping) else None
         paid_tools += kind == "advisor_message"
         if kind == "compaction":
