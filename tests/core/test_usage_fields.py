@@ -122,6 +122,15 @@ def test_a_row_reads_its_example(row: dict[str, Any]) -> None:
             {"input_tokens": {"": 1000, "cached": 512}, "output_tokens": {"": 50}},
             [1000, 512, 0, 50],
         ),
+        # OpenCode's total says where the cache stands.
+        (
+            {"input": 1900, "output": 10, "total": 1910, "cache": {"read": 1800, "write": 0}},
+            [1900, 1800, 0, 10],
+        ),
+        (
+            {"input": 1900, "output": 10, "total": 3710, "cache": {"read": 1800, "write": 0}},
+            [3700, 1800, 0, 10],
+        ),
         # What was written is told by its lives alone.
         (
             {

@@ -355,8 +355,10 @@ def usage_of(
     )
     total = count["total"]
     # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
+    # For some providers OpenCode leaves them in the input, which its total shows.
     cached = read + written
-    is_beside = (count["read_beside"] or count["written_beside"]) and "prompt_tokens" not in raw
+    is_inside = "prompt_tokens" in raw or ("cache" in raw and total == sent + answered)
+    is_beside = (count["read_beside"] or count["written_beside"]) and not is_inside
     context = sent
     if is_beside or cached > sent or (cached and total == sent + cached + answered):
         context += cached
