@@ -190,7 +190,15 @@ def test_the_usage_of_a_plain_message_is_read(is_list: bool, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "place", ["usage", "models_usage", "metadata.usage", "metadata.totalUsage", "usageMetadata"]
+    "place",
+    [
+        "usage",
+        "models_usage",
+        "meta.usage",
+        "metadata.usage",
+        "metadata.totalUsage",
+        "usageMetadata",
+    ],
 )
 def test_usage_is_read_wherever_a_program_puts_it(place: str) -> None:
     usage: dict[str, Any] = {"inputTokens": 1000, "outputTokens": 50, "cachedInputTokens": 800}
@@ -229,3 +237,11 @@ def test_a_total_above_its_parts_is_named() -> None:
 def test_an_odd_field_that_is_not_read_refuses_nothing(odd: dict[str, Any]) -> None:
     trace = loaded({"prompt_tokens": 9, "completion_tokens": 5} | odd)
     assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [[9, 0, 0, 5]]
+
+
+def test_langchain_names_the_model_beside_the_usage() -> None:
+    told = {"token_usage": {"prompt_tokens": 9, "completion_tokens": 5}, "model_name": "gpt-4o"}
+    answer = {"content": "ok", "type": "ai", "response_metadata": told}
+    said = [{"lc": 1, "kwargs": {"content": "hi", "type": "human"}}, {"lc": 1, "kwargs": answer}]
+    (row,) = bk.trace.usage_frame(bk.load_trace(said)).to_dict("records")
+    assert (row["model"], row["context_tokens"]) == ("gpt-4o", 9)
