@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -338,27 +338,20 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session, *agents = module.outlined_sessions(Path(path))
-        totals = session.totals()
-        # As in the totals, the misses of sub-agents are left out.
-        parts = [
-            part | {"misses": 0, "missed_cost": 0.0} for agent in agents for part in agent.parts
-        ]
-        parts += session.parts
-        for part in parts[-1:]:
-            part["compactions"] = totals["compactions"]
-        for agent in agents:
-            of_agent = agent.totals()
-            for name in ("requests", "cost", "prompt", "read"):
-                totals[name] += of_agent[name]
+        parts = session.parts
+        # The misses and compactions of sub-agents are left out.
+        own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
+        parts += [part | own for agent in agents for part in agent.parts]
     except (ValueError, OSError, TypeError):
         return {**dict.fromkeys(BILLED), "parts": [{}]}
+    totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
     totals["model"] = session.model
-    return {**_known(totals, BILLED), "parts": [_known(part, part) for part in parts]}
+    return {**_known(totals), "parts": [*map(_known, parts)]}
 
 
-def _known(sums: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Select sums, with None for NaN, for which JSON has no word."""
-    return {name: None if sums[name] != sums[name] else sums[name] for name in names}
+def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sums with None for NaN, for which JSON has no word."""
+    return {name: None if value != value else value for name, value in sums.items()}
 
 
 def _bills_path() -> Path | None:

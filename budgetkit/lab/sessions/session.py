@@ -444,7 +444,7 @@ class Session:
 
     @property
     def parts(self) -> list[Data]:
-        """The sums of the requests of each day, in UTC, and model; the day is "" where no time is known."""
+        """The sums of each day, in UTC, and model, with all compactions in the last; an unknown day is ""."""
         parts: dict[tuple[str, str], Data] = {}
         missed = {miss.request - 1: miss.cost for miss in self._misses}
         for number, time in enumerate(self.columns["time"].tolist()):
@@ -455,6 +455,8 @@ class Session:
             sums |= {"requests": 1, "misses": int(number in missed), "compactions": 0}
             costs = {"cost": float(self.cost[number]), "missed_cost": missed.get(number, 0.0)}
             part |= {name: part.get(name, 0) + value for name, value in (sums | costs).items()}
+        for part in [*parts.values()][-1:]:
+            part["compactions"] = len(self.trace.fields.get("compactions") or ())
         return [*parts.values()]
 
     @property
