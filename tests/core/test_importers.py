@@ -491,3 +491,15 @@ def test_sums_beside_the_fields_of_a_log_are_read() -> None:
     trace = bk.load_trace(log | {"promptTokens": 1000, "completionTokens": 50})
     (row,) = usage_frame(trace).to_dict("records")
     assert (row["context_tokens"], row["output_tokens"]) == (1000, 50)
+
+
+def test_sums_of_a_whole_session_of_copilot_are_named() -> None:
+    """They hold no request, so they are in no bill."""
+    metrics = {"gpt-5": {"requests": {"count": 2}, "usage": {"inputTokens": 2000}}}
+    events = {
+        "session.start": {"sessionId": "s"},
+        "user.message": {"content": "hi"},
+        "session.shutdown": {"modelMetrics": metrics},
+    }
+    (trace,) = loaded(*({"type": kind, "data": data} for kind, data in events.items()))
+    assert trace.warnings == ("Not read: token sums of a whole session (1).",)

@@ -206,7 +206,7 @@ def copilot_sessions(document: Raw) -> list[Data]:
     compactions = []
     model: str | None = None
     id: str | None = None
-    truncations = of_subagents = 0
+    truncations = of_subagents = sums = 0
     for event in events:
         kind = event.get("type")
         data = event.get("data")
@@ -220,6 +220,7 @@ def copilot_sessions(document: Raw) -> list[Data]:
         if kind in ("session.start", "session.model_change"):
             model = _name(data.get("newModel")) or _name(data.get("selectedModel")) or model
         truncations += kind == "session.truncation"
+        sums += kind == "session.shutdown" and bool(data.get("modelMetrics"))
         if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
             compactions.append({"at": len(messages), "first_kept": len(messages)})
         message = _message(kind, data)
@@ -232,6 +233,7 @@ def copilot_sessions(document: Raw) -> list[Data]:
         {
             "Left out: messages of sub-agents": of_subagents,
             "Still counted: messages that the CLI truncated": truncations,
+            "Not read: token sums of a whole session": sums,
         }
     )
     extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)
