@@ -41,7 +41,8 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         gpt-4o gpt-4o-mini gpt-4o-2024-05-13 gpt-4-turbo gpt-4 gpt-4-1106-preview gpt-3.5-turbo
         gpt-3.5-turbo-16k gpt-4.1 gpt-4.1-mini gpt-4.1-nano o1 o3 o3-mini o3-pro o4-mini
         gpt-5-chat-latest gpt-5.1-chat-latest gpt-5.2-chat-latest gpt-5.3-chat-latest gpt-5-pro
-        gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.1-codex-max
+        gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.1-codex-max gpt-5.1-codex
+        gpt-5.1-codex-mini
         gpt-5-chat gpt-4o-transcribe gpt-4o-mini-transcribe chat-latest""",
     ("OpenAI", "shared", "o200k_base", "azure/us/"): "o1-preview",
     ("OpenAI", "input", "o200k_base", "azure/"): "gpt-5.1-chat gpt-5.2-chat",
@@ -50,7 +51,7 @@ LISTED: dict[tuple[str, str, str, str], str] = {
     ("OpenAI", "shared", "o200k_base", "together_ai/openai/"): "gpt-oss-20b",
     ("OpenAI", "input", "o200k_base", ""): """
         gpt-5 gpt-5-mini gpt-5-nano gpt-5.1 gpt-5.2 gpt-5.2-pro gpt-5.3-codex gpt-5.4-mini gpt-5.4-nano
-        gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini gpt-5.2-codex gpt-5.6-cyber gpt-6-cyber gpt-6-rosalind
+        gpt-5-codex gpt-5.2-codex gpt-5.6-cyber gpt-6-cyber gpt-6-rosalind
         gpt-6-astra-law gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-6-astra gpt-6-sol gpt-6-luna gpt-6.1-sol
         gpt-6.1-terra""",
     ("Anthropic", "shared", "cl100k_base", ""): """

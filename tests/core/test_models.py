@@ -433,6 +433,7 @@ def test_a_name_that_may_mean_another_model_is_said_to_be_unknown(name: str, win
         ("gemini-4-argon", 1_048_576, "shared", 65_536, ""),
         ("gemini-4-hydrogen", 1_048_576, "shared", 1_048_576, ""),
         ("gpt-5.1-codex-max", 400_000, "shared", 128_000, "2026-07-23"),
+        ("gpt-5.1-codex", 400_000, "shared", 128_000, "2026-07-23"),
         ("glm-5.3-flash", 1_048_576, "shared", 128_000, ""),
         ("kimi-k3.1-pro", 1_048_576, "shared", 1_048_576, ""),
         ("claude-fable-5-2", 1_000_000, "shared", None, ""),
