@@ -141,7 +141,8 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
     """
     wrong = next(iter(sections))
     return LookupError(
-        f"{unknown_name('section', wrong, names)} You can also add an Allocation or set undeclared='pool'."
+        f"{unknown_name('section', wrong, names)} {'You can also add' if names else 'Add'} an Allocation or set "
+        "undeclared='pool'."
     )
 
 

@@ -101,7 +101,7 @@ def test_the_rooms_of_another_tabs_budget_are_drawn_anew() -> None:
     app.open(DESIGN)
     app.card.move("conversation", 3_000)
     app.open(ACCURACY)
-    assert f"shows {app.card.budget.shared_pool:,} tokens" in accuracy.view.figure_rooms["note"]
+    assert f"has {app.card.budget.shared_pool:,} tokens left" in accuracy.view.figure_rooms["note"]
 
 
 def test_what_came_from_another_tab_is_one_step_back() -> None:
