@@ -68,7 +68,9 @@ def test_risk_moved_by_keys_moves_buffer_and_copied_text(
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
     page.get_by_role("slider", name="Risk, %").press("ArrowRight")  # from 5 % to 10 %
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")
-    expect(page.locator(".bk-card[data-key=buffers] .bk-note")).to_contain_text("For a risk of 10 %")
+    expect(page.locator(".bk-card[data-key=buffers] .bk-note")).to_contain_text(
+        "For a risk of 10 %"
+    )
     reserve = accuracy.Buffer(buffers[0.1], 0, 1, 0.1, 8_192, 2, "chars/4").reserve
     expect(page.locator(".bk-code")).to_contain_text(
         f"ratio: '{getattr(reserve.size, 'ratio', None)}'"
