@@ -84,9 +84,9 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace("x", "hello"), "Expected a list of messages"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", ASKED), "Expected a list of messages"),  # type: ignore[arg-type]
         (
-            lambda: bk.Trace([ASKED]),
+            lambda: bk.Trace([ASKED]),  # type: ignore[arg-type]
             "Expected a string: the id comes first, Trace('mine', messages)",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: bk.counter(3), "Expected a model, a function or a name"),  # type: ignore[arg-type]
         (
             lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3),  # type: ignore[arg-type]
