@@ -262,3 +262,17 @@ def test_the_model_of_a_recorded_call_to_bedrock_is_read() -> None:
     request = {"modelId": "amazon.nova-lite-v1:0", "messages": [{"role": "user", "content": []}]}
     trace = bk.load_trace({"request": request, "response": {"output": answer, "usage": usage}})
     assert trace.fields["usage"][0]["model"] == "amazon.nova-lite-v1:0"
+
+
+def test_answers_of_geminis_batch_cost_half() -> None:
+    """Until 0.4.0 they were priced as any other, in silence."""
+    answer = {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}}],
+        "usageMetadata": {"promptTokenCount": 60_000, "candidatesTokenCount": 500},
+        "modelVersion": "gemini-2.5-flash",
+    }
+    request = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    call = {"request": request, "response": answer}
+    whole, half = (bk.Session(bk.load_trace(one)) for one in (call, call | {"key": "r1"}))
+    assert float(half.cost.sum()) == pytest.approx(float(whole.cost.sum()) / 2)
+    assert float(half.cost.sum()) > 0
