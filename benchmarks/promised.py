@@ -27,16 +27,15 @@ from benchmarks.promises import Promised, counts, gains, means, reserves, window
 from budgetkit import accuracy
 from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.replay.outlook import (
-    MOST_OTHERS,
+from budgetkit.lab.replay.forecast import (
     Pace,
     bursts_notice,
     own_pace,
     pace_beside,
     paths,
     straight_line,
-    turn_sizes,
 )
+from budgetkit.lab.replay.outlook import MOST_OTHERS, turn_sizes
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")

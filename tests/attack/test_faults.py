@@ -25,7 +25,7 @@ from budgetkit import figures, policies
 from budgetkit.counters import CalibratedCounter, counter, speed
 from budgetkit.counters.exact import memory
 from budgetkit.extras.shell.program import run
-from budgetkit.lab.replay.cost import CACHES
+from budgetkit.lab.replay.prompt_cache import CACHES
 from budgetkit.plan.batch import batch_of
 from tests.hostile import SHORT, long_text
 

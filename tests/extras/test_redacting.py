@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
-from budgetkit.lab.replay.cost import CACHES
+from budgetkit.lab.replay.prompt_cache import CACHES
 from budgetkit.requests import FRAMINGS
 from budgetkit.trace import to_line, usage_frame
 from budgetkit.trace.filler import Filler

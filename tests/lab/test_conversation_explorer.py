@@ -18,9 +18,10 @@ from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
 from budgetkit.lab.explorers.conversation.results import CHOICES, chosen_policy
 from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.figures.question import dollars
-from budgetkit.lab.replay.cost import CACHES, Price, Prices, PromptCache
+from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.outlook import contexts, pace_of
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.pruning.policies import (
     Floor,

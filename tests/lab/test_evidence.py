@@ -8,7 +8,7 @@ import pytest
 
 import budgetkit as bk
 from benchmarks.called import marked
-from budgetkit.lab.replay.outcome import PROXY
+from budgetkit.lab.replay.losses import PROXY
 from tests.lab.test_replay import window
 from tests.slow_replay import ONE_A_CHARACTER
 

@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.lab.replay.cost import Prices
-from budgetkit.lab.replay.outlook import (
+from budgetkit.lab.replay.forecast import (
     Pace,
-    contexts,
     fan,
-    first_cut,
     first_over,
     notice,
     own_pace,
     pace_beside,
     paths,
     straight_line,
-    turn_sizes,
 )
+from budgetkit.lab.replay.outlook import contexts, first_cut, turn_sizes
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 

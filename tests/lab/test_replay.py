@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
-from budgetkit.lab.replay.cost import (
-    CACHES,
-    Price,
-    Prices,
-    PromptCache,
-    compaction_turns,
-    provider_rules,
-)
+from budgetkit.lab.replay.cost import Price, Prices, compaction_turns
 from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache, provider_rules
 from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay

@@ -9,7 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import figures, policies
 from budgetkit.lab.figures.question import Question, Spec
-from budgetkit.lab.replay.outlook import Pace, paths
+from budgetkit.lab.replay.forecast import Pace, paths
 from tests.lab.test_replay import AGENT, CLAUDE, TOY, chat, replayed, window
 
 OUTCOME = replayed(TOY, window(100), policies.OldestFirst())

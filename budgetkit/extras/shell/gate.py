@@ -44,7 +44,8 @@ from budgetkit.inputs.budgets import (
     read_budget,
 )
 from budgetkit.inputs.conversations import own_model
-from budgetkit.lab.replay.cost import CACHES, prices, provider_rules
+from budgetkit.lab.replay.cost import prices
+from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import misspelt_keys
 from budgetkit.models import Model, resolve

@@ -27,7 +27,7 @@ from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
-from budgetkit.lab.deciding.objectives import (
+from budgetkit.lab.deciding.conditions import (
     Condition,
     PlannedDemand,
     conversations_of,

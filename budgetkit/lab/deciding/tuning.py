@@ -35,7 +35,8 @@ from budgetkit.lab.deciding.space import (
     values_of,
 )
 from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.outcome import Replay, evidence
+from budgetkit.lab.replay.losses import evidence
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import Data, Raw
 from budgetkit.plan import Floats

@@ -1,41 +1,29 @@
-"""Cost of tokens and requests: prompt caches, and dated prices from genai-prices.
+"""Cost of tokens and requests, from dated prices in genai-prices.
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
 Prices are in US dollars per million tokens. Some rise for all tokens of a request once its input exceeds a threshold
 (the price cliff of long contexts). An unknown price is missing, never 0, and so are figures computed with it.
-
-Of each request a provider reads some tokens from its prompt cache:
-
-    sent = cached + written + fresh
-
-A provider caches its computation for the start of a request and reuses it if a later request starts in exactly the same
-way. Caches differ in their minimum prefix, their increment, their lifetime and their lookup. There are two kinds of
-lookup:
-
-- *automatic* (OpenAI, Gemini): any prefix, rounded down to an increment;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes up to marks, here after the opening (tool schemas and
-  system messages) and at the end of each request. A prefix cached at an earlier request's mark is read during its
-  lifetime if the request starts with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from budgetkit.budget import brief, check_choice, warn_caller
+from budgetkit.budget import brief, warn_caller
 from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
-from budgetkit.files import Table, extra, read_rows
-from budgetkit.models import IDEAL_CACHE, Model, found_by, model_name, resolve
+from budgetkit.files import extra
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
+from budgetkit.models import Model, found_by, model_name
 from budgetkit.models.names import bare, core_name, host_of, spellings, without_suffixes
 from budgetkit.plan import Floats, Ints
 
@@ -51,203 +39,6 @@ __all__ = [
     "provider_rules",
 ]
 __dir__ = __all__.copy  # completion shows no other names
-
-
-Breakpoint = Literal["head", "end"]
-
-
-@dataclass(frozen=True)
-class PromptCache:
-    """The rules of a provider's prompt cache.
-
-    Parameters
-    ----------
-    minimum : int
-        Minimum cached prefix, in tokens.
-    increment : int
-        Increment of cached prefixes beyond the minimum, in tokens.
-    write, read : float
-        Price of a token written to, or read from, the cache, as a multiple of the input price.
-    lifetime : float, optional
-        Lifetime after the last use, in seconds; None if longer than any pause.
-    breakpoints : tuple of {"head", "end"}, optional
-        Places of the marks; None for a cache that finds the longest prefix automatically.
-    lookback : int, optional
-        Number of positions (texts, images, runs of tool calls or of results) that the cache looks back from a mark.
-    considered : int, optional
-        Maximum number of marks considered, newest first.
-    source : str
-        Source and date of the numbers.
-
-    Examples
-    --------
-    >>> PromptCache(write=1.25).relative_cost(cached=900, written=100, fresh=0)
-    0.215
-    """
-
-    minimum: int = 0
-    increment: int = 1
-    write: float = 1.0
-    read: float = 0.1
-    lifetime: float | None = None
-    breakpoints: tuple[Breakpoint, ...] | None = None
-    lookback: int | None = None
-    considered: int | None = None
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        for mark in self.breakpoints or ():
-            check_choice("breakpoint", mark, get_args(Breakpoint))
-        if self.minimum < 0 or self.increment < 1:
-            raise ValueError(
-                f"Invalid minimum {self.minimum} or increment {self.increment}. Use a minimum of at least 0 and an "
-                "increment of at least 1 token."
-            )
-
-    def relative_cost(self, cached: int, written: int, fresh: int) -> float:
-        """Return the cost of input relative to its cost without a cache.
-
-        Parameters
-        ----------
-        cached, written, fresh : int
-            Tokens of the three kinds.
-
-        Returns
-        -------
-        float
-            The ratio; 1.0 if nothing is sent.
-        """
-        sent = cached + written + fresh
-        if not sent:
-            return 1.0
-        return (cached * self.read + written * self.write + fresh) / sent
-
-    def split(
-        self,
-        sent: Ints,
-        head: Ints,
-        equal: Ints,
-        pauses: Floats | None = None,
-        new_blocks: Ints | None = None,
-    ) -> tuple[Ints, Ints]:
-        """Return each request's tokens read from and written to the cache.
-
-        Parameters
-        ----------
-        sent : int64 array, shape (requests,)
-            Size of each request, in tokens.
-        head : int64 array, shape (requests,)
-            Tool schemas and opening system messages, in tokens.
-        equal : int64 array, shape (requests,)
-            Longest prefix shared with the last request, in tokens; 0 for the first request.
-        pauses : float64 array, shape (requests,), optional
-            Seconds since the last request; NaN, if unknown, counts as short.
-        new_blocks : int64 array, shape (requests,), optional
-            Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
-
-        Returns
-        -------
-        tuple of int64 arrays
-            Cached and written tokens; the rest of `sent` is fresh.
-
-        Examples
-        --------
-        >>> sent, head, equal = np.array([2_000, 2_100]), np.array([500, 500]), np.array([0, 2_000])
-        >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
-        [[0, 1920], [2000, 180]]
-        """
-        # The longest cached prefix of the last request.
-        if self.breakpoints is None:
-            steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
-            read_tokens = np.where(equal >= self.minimum, self.minimum + steps, 0)
-        elif "head" not in self.breakpoints:
-            read_tokens = np.zeros_like(head)
-        else:
-            before = np.concatenate(([0], sent))[: len(sent)]
-            read_tokens = np.where((equal >= head) & (before > 0), head, 0)
-        if self.lifetime is not None and pauses is not None:
-            read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
-        if "end" in (self.breakpoints or ()):
-            read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
-        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype("int64")
-        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
-        if self.breakpoints == ():
-            kept_to = np.zeros_like(sent)
-        written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
-        return cached, written.astype("int64")
-
-    def _ends(
-        self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
-    ) -> Ints:
-        """Return the longest live cached prefix that ends with an earlier request.
-
-        Two requests share at least the shortest prefix shared by adjacent requests between them.
-        """
-        reads = np.zeros_like(sent)
-        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
-        used = times.tolist()
-        ends = sent.tolist()
-        shares = equal.tolist()
-        if new_blocks is None or self.lookback is None:
-            blocks = [0] * len(ends)
-        else:
-            blocks = new_blocks.tolist()
-        for now in range(1, len(ends)):
-            shared = ends[now]
-            passed = 0
-            best = 0
-            whose = -1
-            least = -1 if self.considered is None else now - 1 - self.considered
-            for earlier in range(now - 1, max(-1, least), -1):
-                shared = min(shared, shares[earlier + 1])
-                passed = passed + blocks[earlier + 1]
-                if shared <= best or shared < self.minimum or passed > (self.lookback or passed):
-                    break
-                alive = self.lifetime is None or times[now] - used[earlier] <= self.lifetime
-                if alive and best < ends[earlier] <= shared:
-                    best = ends[earlier]
-                    whose = earlier
-            if best:
-                reads[now], used[whose] = best, times[now]
-        return reads
-
-
-def _from_row(row: dict[str, Any]) -> PromptCache:
-    marks = row.get("breakpoints")
-    fields = {name: value for name, value in row.items() if name != "models"}
-    return PromptCache(**fields | {"breakpoints": None if marks is None else tuple(marks)})
-
-
-#: Prompt caches of providers; a replay uses the model's own price for cached tokens, if it is known.
-CACHES: Mapping[str, PromptCache] = Table(
-    lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
-)
-#: The default for an unknown provider.
-IDEAL = IDEAL_CACHE
-
-
-def provider_rules(model: str | Model) -> str:
-    """Return the name of a provider's prompt cache.
-
-    Parameters
-    ----------
-    model : str or Model
-        The model or its name.
-
-    Returns
-    -------
-    str
-        Name in `CACHES`; that of the ideal cache if the provider's is unknown.
-
-    Examples
-    --------
-    >>> from budgetkit.models import model
-    >>> [provider_rules(model(name)) for name in ("gpt-5.4", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
-    ['openai', 'anthropic-4096', 'longest prefix']
-    >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
-    ('openai-5.6', 'anthropic-512')
-    """
-    return resolve(model).cache
 
 
 MILLION = 1_000_000

@@ -39,9 +39,9 @@ from budgetkit.lab.figures.question import (
     table_rows,
     tick_format,
 )
+from budgetkit.lab.replay.forecast import fan as spread_of
+from budgetkit.lab.replay.forecast import straight_line
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.outlook import fan as spread_of
-from budgetkit.lab.replay.outlook import straight_line
 from budgetkit.message import Data
 from budgetkit.plan import Ints
 

@@ -1,23 +1,19 @@
-"""Replay: the outcome of a conversation under a policy, and the memory lost by pruning."""
+"""Replay: the outcome of replaying a conversation under a policy, by request and message."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import regex
 
 import budgetkit.frames as pd
-from budgetkit.budget import Budget, block, brief, check_choice
+from budgetkit.budget import Budget, block, brief
 from budgetkit.budget.errors import wrong_type
-from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import Prices, PromptCache
+from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import PrefixLayout
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.pruning import NEVER, SHRUNK, SUMMARISED, Policy
 from budgetkit.pruning.dropping import Retention
@@ -371,180 +367,3 @@ def _when(requests: Ints) -> pd.Series[int]:
     """Return request numbers, counting from 1; missing for events that never happen."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))
-
-
-#: Name of unmarked evidence in the frame.
-PROXY = "proxy: rare word again"
-_WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
-_SHORTEST = 3
-_MOST = 3  # messages that a word stands in, to tell anything
-
-
-def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
-    """List pairs of a message and an earlier one that it needs.
-
-    Parameters
-    ----------
-    trace : Trace
-        The conversation.
-    by : {"auto", "marks", "names"}
-        Source of the pairs: the trace's own marks, the proxy, or marks if there are any.
-
-    Returns
-    -------
-    DataFrame
-        One row per pair. Columns message and needs (indices in the trace, needs < message), turn (of the message), term
-        (the shared name; empty for marks) and source ("marked", or the name of the proxy).
-
-    Raises
-    ------
-    ValueError
-        If a mark is not the index of an earlier message, or `by` is unknown.
-
-    Examples
-    --------
-    >>> said = ["My order is A-1734.", "Noted.", "Where is A-1734?", "On its way."]
-    >>> roles = ["user", "assistant"] * 2
-    >>> messages = [Message({"role": r, "content": c}) for r, c in zip(roles, said)]
-    >>> evidence(Trace("toy", tuple(messages)))[["message", "needs", "term"]].values.tolist()
-    [[2, 0, 'A-1734']]
-    """
-    trace = trace_of(trace)
-    check_choice("by", by, ("auto", "marks", "names"))
-    marks = [] if by == "names" else list(_pairs_by_mark(trace))
-    rows = marks or ([] if by == "marks" else list(_pairs_by_name(trace)))
-    frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(
-        {"message": "int64", "needs": "int64"}
-    )
-    frame.insert(2, "turn", trace.turn_numbers[frame["message"]])
-    frame["source"] = "marked" if marks else PROXY
-    return frame
-
-
-def _pairs_by_mark(trace: Trace) -> Iterator[tuple[int, int, str]]:
-    names: dict[object, int] = {}
-    for index, message in enumerate(trace.messages):
-        for mark in message.raw.get("evidence") or ():
-            needed = mark if type(mark) is int else names.get(str(mark))
-            if needed is None or not 0 <= needed < index:
-                raise ValueError(
-                    f"Invalid evidence {brief(mark)} in message {index} of trace {brief(trace.id)}. Use the id or "
-                    "index of an earlier message."
-                )
-            yield index, needed, ""
-        for key in ("id", "dia_id"):
-            if isinstance(message.raw.get(key), str):
-                names.setdefault(message.raw[key], index)
-
-
-def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
-    """Yield pairs of messages that share a rare word."""
-    words = [_words(message) for message in trace.messages]
-    vocabulary = {word for message_words in words for word in message_words}
-    lower = {word for word in vocabulary if word.islower() and word.isalpha()}
-    folded = {w: w.casefold() for w in vocabulary}
-    often = Counter(
-        word for message_words in words for word in {folded[word] for word in message_words}
-    )
-    turns = trace.turn_numbers.tolist()
-    introduced: dict[str, int] = {}
-    for index, message in enumerate(trace.messages):
-        shared = [word for word in words[index] if 1 < often[folded[word]] <= _MOST]
-        earlier = [
-            w for w in shared if turns[introduced.setdefault(folded[w], index)] < turns[index]
-        ]
-        pairs: dict[int, str] = {}
-        for word in sorted(
-            earlier, key=lambda word: (often[folded[word]], word.lower() in lower, -len(word))
-        ):
-            if trace.messages[first := introduced[folded[word]]].role not in SYSTEM_ROLES:
-                pairs.setdefault(first, word)
-        # A result names what it was asked for; that it was asked stands in the call.
-        if message.role != "tool":
-            yield from ((index, first, word) for first, word in sorted(pairs.items()))
-
-
-def _words(message: Message) -> list[str]:
-    texts = [message.text, *(call.arguments for call in message.tool_calls)]
-    words = dict.fromkeys(
-        word for text in texts for word in (_PLAIN if text.isascii() else _WORD).findall(text)
-    )
-    return [word for word in words if len(word) >= _SHORTEST]
-
-
-def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the share of needed evidence in each request.
-
-    Parameters
-    ----------
-    outcome : Replay
-        The result of :func:`budgetkit.replay`.
-    pairs : DataFrame, optional
-        The needed messages, from :func:`budgetkit.lab.replay.outcome.evidence`.
-
-    Returns
-    -------
-    DataFrame
-        One row per request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
-        (float64, missing if nothing is needed) and source. Possible is the maximum with hindsight: the most pairs whose
-        earlier messages fit into the history's limit together. Tool results replaced by placeholders and summarised
-        messages count as absent.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> trace = bk.load_trace("support-chat")
-    >>> outcome = bk.replay(trace, bk.presets.working_memory(50_000), bk.policies.OldestFirst())
-    >>> bool((losses(outcome)["share"].dropna() == 1).all())
-    True
-    """
-    pairs = evidence(outcome.trace) if pairs is None else pairs
-    sents = outcome.placed.sents
-    at, needs, there = needed_there(outcome, pairs)
-    needed = np.bincount(at, minlength=len(sents))
-    present = np.bincount(at[there], minlength=len(sents))
-    limits = outcome.columns[outcome.section]["limit"]
-    tokens = outcome.placed.tokens
-    possible = np.zeros(len(limits), "int64")  # needed pairs that fit into each request
-    for request in np.unique(at).tolist():
-        slots, wanted = np.unique(needs[at == request], return_counts=True)
-        size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
-        order = np.argsort(size / wanted, kind="stable")
-        room = float(max(0, limits[request]))
-        ends = np.cumsum(size[order])
-        part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
-        part[size[order] == 0] = 1
-        possible[request] = int((part * wanted[order]).sum() + 1e-9)
-    return pd.DataFrame(
-        {
-            "request": np.arange(1, len(sents) + 1),
-            "turn": [request.number for request in outcome.placed.requests],
-            "needed": needed,
-            "present": present,
-            "possible": possible,
-            "share": np.where(needed > 0, present / np.maximum(needed, 1), np.nan),
-            "source": pairs["source"].iloc[0] if len(pairs) else "none found",
-        }
-    )
-
-
-def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return, for each pair, the request, the needed message and its presence."""
-    sents = outcome.placed.sents
-    asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
-    later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))
-    # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
-    at = np.where(
-        asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")
-    )
-    at, needs = at[at < len(sents)], needs[at < len(sents)]
-    gone, shrunk = (
-        np.array(column, "int64")[needs] for column in (outcome.kept.gone, outcome.kept.shrunk)
-    )
-    there = (
-        ~outcome.placed.unsent[needs]
-        & ((gone == NEVER) | (gone > at))
-        & ((shrunk == NEVER) | (shrunk > at))
-    )
-    return at, needs, there

@@ -1,348 +1,33 @@
-"""Forecasts: the turns left until a cut, a full window, or the end of the money.
-
-Conversations are drawn from the sizes of past turns:
-
-    context(t) = start + pace x sum of t turn sizes
-    sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
-    pace       lognormal around 1; variance of its logarithm: 8 v, or where that is more the smaller of 25 v and 0.112;
-               never more than 0.36 + 1.2 / turns seen; of its root 0.7 is taken
-    v          (squared coefficient of variation of the turns seen) / turns seen
-
-Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. For few turns its
-spread is that of conversations in general; for many it follows the similarity of the turns, so that a thousand equal
-turns predict the next one. The variation of few turns is shrunk towards 0.6, as if two more turns had been seen. This
-spread is too wide for sources that it was not fitted to: at 0.7 of it, the middle 90 % of paths covered 92 to 100 of
-100 conversations, with 3 to 60 turns seen (2026-11-26).
-
-The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
-(chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same. The middle 90 % of paths then covered 94 to 100 of
-100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with 25 and 0.112
-the band covers 13 of the 14 long ones, with thirty turns seen, at a factor of 1.5; without them it covers 12 at 1.3.
-The eighth source is a session of a coding agent, whose turns come in bursts; no useful band contains such a session,
-and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation of the turns of three
-agents is 150 to 220 % of their mean (2026-11-23): bands covered 63 % at a factor of 9, and with other sessions 42 % at
-24. A few turns do not show this, but other sessions of the same kind do.
-
-If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
-from them, since a few turns say less about the future than the growth of such conversations. With nine or more that
-continue after as many turns, the spread is the deviation of each from its prediction by the others
-(:mod:`budgetkit.promise`), without fitted numbers. Other conversations that do not resemble the turns seen are ignored.
-"""
+"""Outlook: the turns left until a cut, a full window, or a spending limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 import budgetkit.frames as pd
-from budgetkit.budget import Budget, check_tokens
+from budgetkit.budget import Budget
 from budgetkit.counters import Count, counter
 from budgetkit.inputs.budgets import AnyModel, preset_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import MILLION, Prices
+from budgetkit.lab.replay.forecast import (
+    Pace,
+    draws,
+    first_over,
+    notice,
+    own_pace,
+    pace_beside,
+    paths,
+)
 from budgetkit.lab.replay.replaying import TraceDemand, demand_of, limits_of
 from budgetkit.models import Model, models_of, resolve
 from budgetkit.plan import Floats, Ints, with_undeclared
-from budgetkit.promise import upper
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Roles, Trace
 from budgetkit.trace.tally import running_sums
-
-Sizes = Sequence[int] | Ints
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# variance of the logarithm of the pace: of conversations, and of few turns seen
-_PACE = 0.36
-_FEW = 1.2
-# of the turns seen: see above
-_OWN = 8.0
-_DRIFT = 25.0
-_MOST_DRIFT = 0.112
-_PRIOR_TURNS = 2
-_PRIOR = 0.6
-_OWN_SPREAD = 0.7
-_UNLIKE = 3.0  # standard deviations between the mean turn seen and other conversations' means
-# standard deviation of turns over their mean, of so many turns at least
-_BURST = 1.0
-_LEAST_TURNS = 6
-_BURSTS = "{} come in bursts: their sizes vary by {:.0f} % of the mean; they are not forecast"
-_AGENT = (
-    f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; they are not "
-    "forecast"
-)
-# more requests in a turn than this show an agent at work; customers were served in four at most
-_AGENT_STEPS = 4
-# the same of other conversations, in the middle one of so many at least; up to 1.2 bands beside others held
-_BURST_OF_OTHERS = 1.3
-_OTHERS_THAT_BURST = 3
-_CHANGE = 0.16  # the same of a conversation whose mean turn is known
-_ENOUGH = 5  # other conversations of the kind
-# of the normal distribution, so many in 100 lie beyond so many standard deviations
-_BAND = 0.1
-_NORMAL = 1.645
-
-
-class Pace(NamedTuple):
-    """The growth of turns, as its median and the standard deviation of its logarithm.
-
-    If `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
-    """
-
-    middle: float
-    spread: float
-    is_whole: bool = False
-
-
-def paths(
-    sizes: Sizes,
-    turns: int,
-    start: int = 0,
-    samples: int = 1_000,
-    seed: int = 0,
-    pace: Pace | None = None,
-) -> Ints:
-    """Draw conversations around a pace, by default their own.
-
-    Examples
-    --------
-    >>> paths([100], 3, start=50, samples=2, pace=Pace(1.0, 0.0)).tolist()
-    [[150, 250, 350], [150, 250, 350]]
-    """
-    seen = np.asarray(sizes, "int64")
-    drawn, paces = draws(len(seen), turns, samples, seed, pace or own_pace(seen))
-    return np.asarray(start + np.rint(np.cumsum(seen[drawn], axis=1) * paces).astype("int64"))
-
-
-def draws(
-    seen: int,
-    turns: int,
-    samples: int,
-    seed: int,
-    pace: Pace,
-) -> tuple[Ints, Floats]:
-    """Draw the next turns, and a pace for each path.
-
-    Examples
-    --------
-    >>> turns, paces = draws(1, 3, samples=2, seed=0, pace=Pace(1.0, 0.0))
-    >>> turns.tolist(), paces.tolist()
-    ([[0, 0, 0], [0, 0, 0]], [[1.0], [1.0]])
-    """
-    if not seen:
-        raise ValueError("No past turns to draw from. Pass the sizes of at least one turn.")
-    random = np.random.default_rng(seed)
-    chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
-    again = random.integers(0, seen, size=(samples, seen))
-    paces = pace.middle * np.exp(random.normal(0, pace.spread, (samples, 1)))
-    if pace.is_whole:
-        return chosen, paces
-    return np.take_along_axis(again, chosen, axis=1), paces
-
-
-def own_pace(sizes: Sizes) -> Pace:
-    """Return a conversation's pace from its own turns.
-
-    Examples
-    --------
-    >>> [round(own_pace([100] * turns)[1], 2) for turns in (1, 10, 1_000)]
-    [0.87, 0.23, 0.0]
-    """
-    seen = max(1, len(sizes))
-    variance = _PACE + _FEW / seen
-    mean = float(np.mean(sizes)) if len(sizes) else 0.0
-    if mean:
-        squares = float(((np.asarray(sizes, "float64") / mean - 1) ** 2).sum())
-        of_a_turn = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS) / seen
-        drift = min(_MOST_DRIFT, _DRIFT * of_a_turn)
-        variance = min(variance, max(_OWN * of_a_turn, drift))
-    return Pace(1.0, _OWN_SPREAD * float(np.sqrt(variance)))
-
-
-def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
-    """Return a warning if a forecast band is unreliable.
-
-    `steps` is the number of requests per turn, which is large for agents.
-
-    Examples
-    --------
-    >>> notice([100, 90, 110, 100, 900, 100])
-    'turns come in bursts: their sizes vary by 140 % of the mean; they are not forecast'
-    >>> notice([100] * 6), notice([5_000] * 6, [[100, 110, 90]] * 5)
-    ('', 'the others do not resemble this conversation, and are left out')
-    >>> notice([100, 90, 110], steps=10)
-    'turns of agents often come in bursts, which fewer than 6 turns do not show; they are not forecast'
-    """
-    if len(sizes) < _LEAST_TURNS and steps > _AGENT_STEPS:
-        return _AGENT
-    if sentence := bursts_notice(sizes, others):
-        return sentence
-    known = [other for other in others if len(other) > 1]
-    if len(known) >= _ENOUGH and len(sizes) and not resembles(sizes, known):
-        return "the others do not resemble this conversation, and are left out"
-    return ""
-
-
-def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Return a warning if the turns come in bursts.
-
-    This concerns the turns seen, or similar turns of other conversations.
-
-    Examples
-    --------
-    >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 3)
-    'turns of the others come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
-    >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 2)
-    ''
-    >>> bursts_notice([10, 9], [[10, 20, 10, 20, 10, 20]] * 3)
-    ''
-    >>> bursts_notice([5_000, 5_100], [[10, 10, 10, 10, 10, 900]] * 3)
-    ''
-    """
-    own = _variation(sizes)
-    if own is not None and own > _BURST:
-        return _BURSTS.format("turns", 100 * own)
-
-    measured = [(other, found) for other in others if (found := _variation(other)) is not None]
-    if len(measured) < _OTHERS_THAT_BURST:
-        return ""
-    middle = float(np.median([found for _, found in measured]))
-    like = [other for other, _ in measured]
-    if middle <= _BURST_OF_OTHERS or (len(sizes) and not resembles(sizes, like)):
-        return ""
-    return _BURSTS.format("turns of the others", 100 * middle)
-
-
-def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, or None if there are too few."""
-    if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
-        return None
-    return float(np.std(sizes, ddof=1) / np.mean(sizes))
-
-
-def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
-    """Return True if the turns seen resemble those of other conversations.
-
-    The logarithms of the means of the same first turns are compared.
-
-    Examples
-    --------
-    >>> resembles([120], [[100, 200]] * 5), resembles([9_000], [[100, 200]] * 5)
-    (True, False)
-    """
-    seen = len(sizes)
-    means = np.log([max(1.0, float(np.mean(other[:seen]))) for other in others])
-    own = np.log(max(1.0, float(np.mean(sizes))))
-    return bool(abs(own - means.mean()) <= _UNLIKE * np.sqrt(means.var(ddof=1) + _CHANGE))
-
-
-def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Return the pace of a conversation, estimated from it and others of its kind.
-
-    None with fewer than five others, or if they do not resemble the turns seen.
-
-    log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
-    Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
-    variance     = variance between them x (1 - Z) + 0.16; of nine others that go on after as many turns: 90 % of them
-                   lay within 1.645 of its roots of what this formula says of each by the rest
-
-    This is the credibility of H. Bühlmann, "Experience rating and credibility", 1967, with E. Straub's weights of 1970;
-    0.16 was fitted like the numbers above.
-
-    Examples
-    --------
-    >>> alike = [[100, 200], [100, 200, 200], [120, 200], [80, 200], [100, 200]]
-    >>> [round(number, 2) for number in pace_beside([100], alike)[:2]]
-    [2.0, 0.4]
-    >>> pace_beside([100], alike[:4])
-    """
-    known = [np.maximum(other, 1) for other in others if len(other) > 1]
-    seen = len(sizes)
-    own = float(np.mean(sizes)) if len(sizes) else 0.0
-    if len(known) < _ENOUGH or not own or not resembles(sizes, known):
-        return None
-    # The mean variance within the others, and the variance between their means that this does not explain.
-    logs = [np.log(other) for other in known]
-    counts = np.array([len(other) for other in logs])
-    means = np.array([other.mean() for other in logs])
-    squares = sum(float(((other - other.mean()) ** 2).sum()) for other in logs)
-    within = squares / float((counts - 1).sum())
-    apart = float(counts @ (means - counts @ means / counts.sum()) ** 2)
-    apart -= (len(logs) - 1) * within
-    between = max(0.0, apart / float(counts.sum() - (counts**2).sum() / counts.sum()))
-    unseen = within / (within + seen * between) if within else float(not between)
-
-    # How the others went on, in the middle; and how far each lay from what the rest say of it.
-    later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
-    first = np.array([np.mean(other[:seen]) for other in known])
-    goes_on = [place for place, other in enumerate(known) if len(other) > seen]
-    middles = {place: float(np.median(np.delete(later, place))) for place in goes_on}
-    distances = [
-        abs(
-            float(
-                np.log(later[place])
-                - (1 - unseen) * np.log(first[place])
-                - unseen * np.log(middles[place])
-            )
-        )
-        for place in goes_on
-    ]
-    middle = float(np.median(later) / own) ** unseen
-    farthest = upper(distances, _BAND)
-    if farthest is None:
-        return Pace(middle, float(np.sqrt(between * unseen + _CHANGE)))
-
-    # The turns that a path draws spread about their mean too; that is in the distances already.
-    to_come = float(np.median([len(known[place]) - seen for place in goes_on]))
-    drawn = float(np.var(sizes)) / own**2 / to_come
-    spread = float(np.sqrt(max(0.0, (farthest / _NORMAL) ** 2 - drawn)))
-    return Pace(middle, spread, is_whole=True)
-
-
-def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
-    """Return a conversation's context sizes if each turn has the mean size.
-
-    Examples
-    --------
-    >>> straight_line([100, 300], 3, start=50).tolist()
-    [250.0, 450.0, 650.0]
-    """
-    return start + np.mean(sizes) * np.arange(1, turns + 1)
-
-
-def fan(drawn: Ints | Floats) -> pd.DataFrame:
-    """Return quantiles of drawn conversations.
-
-    Examples
-    --------
-    >>> fan(paths([100], 2, pace=Pace(1.0, 0.0)))["median"].tolist()
-    [100.0, 200.0]
-    """
-    ends = np.quantile(drawn, QUANTILES, axis=0)
-    table = pd.DataFrame(ends.T, columns=["low", "lower", "median", "upper", "high"])
-    table.insert(0, "turn", np.arange(1, len(table) + 1))
-    return table
-
-
-def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return the turn at which drawn conversations exceed limits.
-
-    Examples
-    --------
-    >>> first_over(paths([600], 20, pace=Pace(1.0, 0.0)), {"window": 4_900}).values.tolist()
-    [['window', 4900.0, 1.0, 9, 9, 9]]
-    """
-    rows = []
-    for event, limit in limits.items():
-        passed = drawn > limit
-        at = np.where(passed.any(axis=1), passed.argmax(axis=1) + 1, np.iinfo(np.int64).max)
-        turns = np.quantile(at, (0.05, 0.5, 0.95), method="higher")
-        known = [pd.NA if turn == np.iinfo(np.int64).max else int(turn) for turn in turns.tolist()]
-        rows.append((event, float(limit), float(passed.any(axis=1).mean()), *known))
-    columns = ["event", "limit", "reached", "low", "median", "high"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], "Int64"))
-
 
 Preset = Callable[[Model], Budget]
 MOST_OTHERS = 30  # conversations that say how such ones go on; more tell little more
@@ -418,7 +103,7 @@ def outlook(
     -------
     DataFrame
         One row per model and event. Columns model, then the columns of
-        :func:`budgetkit.lab.replay.outlook.first_over`; the limit of the first cut is the history's limit at the last
+        :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is the history's limit at the last
         turn seen. Column notice has the limitations of the forecast; empty if none.
 
     Examples

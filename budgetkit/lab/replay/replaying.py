@@ -39,7 +39,7 @@ from budgetkit.inputs.budgets import (
     setup_of,
 )
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import CACHES, IDEAL, Prices, PromptCache, prices_of
+from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (
     By,
@@ -52,6 +52,7 @@ from budgetkit.lab.replay.prefix import (
     place,
     requests_of,
 )
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.message import Message
 from budgetkit.models import resolve
 from budgetkit.plan import Floats, Ints, Item, allocate, allocate_columns, with_undeclared

@@ -21,8 +21,9 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.counters import Count
-from budgetkit.lab.replay.cost import Price, Prices, PromptCache
+from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.causes import used_later
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.lab.sessions.setup import (

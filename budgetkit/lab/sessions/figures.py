@@ -26,7 +26,7 @@ from budgetkit.lab.figures.question import (
     table_rows,
 )
 from budgetkit.lab.replay.figures import LEGEND, LINES, request_axis
-from budgetkit.lab.replay.outcome import needed_there
+from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text
 from budgetkit.lab.sessions.session import Session

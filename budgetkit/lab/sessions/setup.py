@@ -22,16 +22,10 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
-from budgetkit.lab.replay.cost import (
-    CACHES,
-    IDEAL,
-    Prices,
-    PromptCache,
-    known_prices,
-    prices_of,
-    provider_rules,
-)
-from budgetkit.lab.replay.outcome import Replay, needed_there
+from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.causes import COMPACTION, used_later
 from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of

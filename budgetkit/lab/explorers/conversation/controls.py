@@ -32,8 +32,9 @@ from budgetkit.lab.explorers.conversation.results import (
     label_of,
 )
 from budgetkit.lab.explorers.panel import Input, Number, Panel
-from budgetkit.lab.replay.cost import CACHES, PRICED, PromptCache
+from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prefix import By, requests_of
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.message import Data
 from budgetkit.pruning.policies import SYSTEMS
 

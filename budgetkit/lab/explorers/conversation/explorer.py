@@ -33,9 +33,10 @@ from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay.cost import Prices, PromptCache, prices_of
+from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import By
+from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.pruning import NEVER, Policy, policy_of
@@ -334,7 +335,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.outlook.first_over`)."""
+        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
         return self.stage.results.ahead.copy()
 
     @property

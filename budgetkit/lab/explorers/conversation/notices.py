@@ -36,7 +36,8 @@ from budgetkit.lab.explorers.folds import button, set_line
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.figures.window import takes_the_rest
-from budgetkit.lab.replay.cost import CACHES, PRICED, Prices, PromptCache
+from budgetkit.lab.replay.cost import PRICED, Prices
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.message import Data
 from budgetkit.plan.allocating import allocate_frame
 from budgetkit.pruning.policies import NAMED, Policy, System

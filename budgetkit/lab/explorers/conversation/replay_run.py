@@ -21,10 +21,13 @@ from budgetkit.counters import Counter
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay import cost
-from budgetkit.lab.replay.cost import Prices, PromptCache
-from budgetkit.lab.replay.outcome import Replay, evidence, needed_there, rank_policies
-from budgetkit.lab.replay.outlook import Pace, contexts, first_cut, first_over, pace_of, spent
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.forecast import Pace, first_over
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of, spent
 from budgetkit.lab.replay.prefix import By
+from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.comparing import (
     USUAL,

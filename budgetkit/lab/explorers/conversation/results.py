@@ -31,9 +31,11 @@ from budgetkit.lab.explorers.conversation.replay_run import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
-from budgetkit.lab.replay.cost import CACHES, IDEAL, Price, Prices, PromptCache, provider_rules
-from budgetkit.lab.replay.outlook import Pace, turn_sizes
+from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay.forecast import Pace
+from budgetkit.lab.replay.outlook import turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.message import Data, Message
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Floats, Ints

@@ -19,7 +19,7 @@ from budgetkit.lab.explorers.folds import (
     text_part,
 )
 from budgetkit.lab.figures.question import dollars, table_rows
-from budgetkit.lab.replay.outcome import needed_there
+from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison
 from budgetkit.lab.sessions.sentences import (
     MARKS,

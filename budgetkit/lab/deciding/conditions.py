@@ -1,0 +1,303 @@
+"""Conditions for :func:`budgetkit.deciding.solve`: statements about all plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
+from budgetkit.plan import Ints
+from budgetkit.promise import allowed_misses, is_controlled, lacking
+
+Room = Literal["helps", "harms", "unknown"]
+
+
+@dataclass(frozen=True)
+class PlannedDemand:
+    """The grants of many demands under one budget, one row per demand."""
+
+    budget: Budget
+    columns: Mapping[str, Mapping[str, Ints]]
+    index: pd.MultiIndex | pd.Index
+
+    def total(self, column: str) -> Ints:
+        """Add up a column over all sections in each row."""
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
+
+    @property
+    def cut(self) -> Ints:
+        """Tokens cut in each row."""
+        return self.total("cut")
+
+    @property
+    def granted(self) -> Ints:
+        """Tokens sent in each row."""
+        return self.total("granted")
+
+    @property
+    def overrun(self) -> bool:
+        """True if a row exceeds the window."""
+        claims = self.budget.held.items()
+        reserved = sum(
+            np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
+        )
+        return bool((self.granted - reserved > self.budget.window - self.budget.reserved).any())
+
+    @property
+    def conversations(self) -> Ints:
+        """The conversation number of each row."""
+        return conversations_of(self.index)
+
+
+def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
+    """Return the conversation number of each row of demands."""
+    level = index.get_level_values(0) if index.nlevels > 1 else index
+    return np.asarray(pd.factorize(level)[0], "int64")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A statement that must hold for all plans.
+
+    Parameters
+    ----------
+    name : str
+        The condition in words, such as "nothing is cut".
+    holds : callable
+        Function that returns True if the plans meet the condition.
+    room : {"unknown", "helps", "harms"}
+        Effect of more room: "helps" searches for the smallest window, "harms" for the largest. If unknown, the absence
+        of a solution is never called proved.
+    risk : float, optional
+        For a promise about the next conversation, the probability that it breaks the promise.
+    tokens : int, default 0
+        Maximum tokens needed in a section beyond the demands.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> fewer = Condition("at most 900 tokens are sent", lambda plans: plans.granted.max() <= 900)
+    >>> bk.deciding.solve({"history": 5_000}, bk.Budget(1_000, (), [bk.Allocation("history")]), "window", fewer).holds
+    True
+    """
+
+    name: str
+    holds: Callable[[PlannedDemand], bool]
+    room: Room = "unknown"
+    risk: float | None = None
+    tokens: int = 0
+
+    def lacking(self, conversations: int) -> str:
+        """Explain why there are too few conversations, or return "" if there are enough."""
+        if self.risk is None:
+            return ""
+        return lacking(conversations, self.risk)
+
+
+def nothing_cut(section: str | None = None) -> Condition:
+    """Require that nothing is cut from one section or from all.
+
+    Parameters
+    ----------
+    section : str, optional
+        The section; default: all sections.
+
+    Returns
+    -------
+    Condition
+        A condition for :func:`budgetkit.deciding.solve`.
+
+    Examples
+    --------
+    >>> nothing_cut("history").name
+    'nothing is cut from history'
+    """
+    if section is None:
+        return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
+    return Condition(
+        f"nothing is cut from {section}",
+        lambda plans: not plans.columns[section]["cut"].any(),
+        "helps",
+    )
+
+
+def cut_at_most(
+    share: float,
+    of: Literal["conversations", "turns"] = "conversations",
+    *,
+    only_these: bool = False,
+) -> Condition:
+    """Limit the share of conversations or turns that are cut.
+
+    This is a promise about the next conversation, so a share of 5 % needs 19 conversations, and 1 % needs 99.
+
+    Parameters
+    ----------
+    share : float
+        Maximum share, from 0 to 1; above 0 for a promise.
+    of : {"conversations", "turns"}
+        The unit: conversations with a cut, or turns with a cut, averaged over conversations.
+    only_these : bool, default False
+        If true, the condition covers only the given conversations, without a promise for further conversations.
+
+    Returns
+    -------
+    Condition
+        A condition for :func:`budgetkit.deciding.solve`.
+
+    Raises
+    ------
+    ValueError
+        If the share is not between 0 and 1, or `of` is unknown.
+
+    Examples
+    --------
+    >>> cut_at_most(0.05).name
+    'at most 5 % of the next conversations are cut on average'
+    >>> cut_at_most(0.05).lacking(8)
+    'a promise of 5 % needs 19 conversations, but there are 8'
+    """
+    if not 0 <= share <= 1 or of not in ("conversations", "turns"):
+        raise ValueError(
+            f"Invalid share {share} of {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
+        )
+    is_promise = not only_these and 0 < share < 1
+
+    def holds(plans: PlannedDemand) -> bool:
+        is_cut = plans.cut > 0
+        conversations = plans.conversations
+        turns = np.bincount(conversations)
+        cut_turns = np.bincount(conversations, is_cut)
+        if of == "turns":
+            if is_promise:
+                return is_controlled((cut_turns / turns).tolist(), share)
+            return bool(is_cut.mean() <= share)
+        if is_promise:
+            return int((cut_turns > 0).sum()) <= allowed_misses(len(turns), share)
+        return bool((cut_turns > 0).mean() <= share)
+
+    whose = "these" if only_these else "the"
+    name = f"at most {100 * share:g} % of {whose} {of} are cut"
+    if is_promise:
+        name = f"at most {100 * share:g} % of the next {of} are cut on average"
+    return Condition(name, holds, "helps", share if is_promise else None)
+
+
+def holds_turns(turns: int, section: str = "history") -> Condition:
+    """Require a section to keep the last turns whole.
+
+    Parameters
+    ----------
+    turns : int
+        Number of turns, at least 1.
+    section : str, default "history"
+        The section.
+
+    Returns
+    -------
+    Condition
+        A condition for :func:`budgetkit.deciding.solve`.
+
+    Examples
+    --------
+    >>> holds_turns(20).name
+    'history holds 20 turns'
+    """
+    check_tokens("number of turns", turns, 1)
+
+    def holds(plans: PlannedDemand) -> bool:
+        column = plans.columns[section]
+        before = np.zeros(len(column["demand"]), "int64")
+        for number in np.unique(plans.conversations):
+            rows = np.flatnonzero(plans.conversations == number)
+            before[rows[turns:]] = column["demand"][rows[:-turns]]
+        return bool((column["granted"] >= np.maximum(column["demand"] - before, 0)).all())
+
+    return Condition(f"{section} holds {turns} turns", holds, "helps")
+
+
+def at_least(section: str, tokens: int) -> Condition:
+    """Require a minimum limit of a section.
+
+    Parameters
+    ----------
+    section : str
+        The section.
+    tokens : int
+        Minimum limit of the section, in tokens, regardless of its demand.
+
+    Returns
+    -------
+    Condition
+        A condition for :func:`budgetkit.deciding.solve`.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system"), bk.Allocation("history")])
+    >>> print(bk.deciding.solve({"system": 500, "history": 0}, budget, "window", at_least("history", 4_000)))
+    The smallest window in which history may take 4,000 tokens is 5,500 tokens.
+    """
+    check_tokens("tokens", tokens)
+    name = f"{section} may take {tokens:,} tokens"
+
+    def holds(plans: PlannedDemand) -> bool:
+        return bool((plans.columns[section]["limit"] >= tokens).all())
+
+    return Condition(name, holds, "helps", tokens=tokens)
+
+
+def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
+    """Limit the total cost of all rows.
+
+    Each row is a request whose input costs the full price, as without a cache, so the actual bill is at most this cost.
+
+    Parameters
+    ----------
+    dollars : float
+        Maximum cost, in US dollars.
+    prices : Prices or str
+        Token prices, or the name of a model with these prices.
+    answer : int, default 0
+        Tokens of each answer.
+
+    Returns
+    -------
+    Condition
+        A condition for :func:`budgetkit.deciding.solve`, which then searches for the largest window.
+
+    Raises
+    ------
+    ValueError
+        If the cost is below 0, or a price is unknown.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("history")])
+    >>> print(bk.deciding.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-5.4")))
+    The largest window in which the bill is at most $0.10 is 41,000 tokens.
+    """
+    if not dollars >= 0:
+        raise ValueError(
+            f"Invalid bill {brief(dollars)}. Pass an amount in US dollars, such as 1.50."
+        )
+    paid = prices_of(prices)
+    if paid is None or paid.input is None or (answer and paid.output is None):
+        raise ValueError(
+            "The input price is missing. Pass prices='gpt-5.4' or another model's name."
+        )
+
+    def holds(plans: PlannedDemand) -> bool:
+        sent = plans.granted
+        cost = sent * paid.input.of(sent)  # type: ignore[union-attr]
+        if answer and paid.output is not None:
+            cost = cost + answer * paid.output.of(sent)
+        return float(cost.sum()) / MILLION <= dollars
+
+    return Condition(f"the bill is at most ${dollars:,.2f}", holds, "harms")
