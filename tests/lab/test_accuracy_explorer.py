@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import figures
 from budgetkit.counters import Counter, ExactCounter
-from budgetkit.lab.accuracy import corpora
-from budgetkit.lab.accuracy.corpora import Corpus, Document, read_texts
+from budgetkit.lab.accuracy.corpora import Corpus, Document, opening
+from budgetkit.lab.accuracy.corpora.opening import read_texts
 from budgetkit.lab.accuracy.corpora.reading import rows_in
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.accuracy.charts import speeds
@@ -684,7 +684,7 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(
         seen.append(text)
         return rows_in(text, suffix)
 
-    monkeypatch.setattr(corpora, "rows_in", watched)
+    monkeypatch.setattr(opening, "rows_in", watched)
     read_texts(str(table))
     assert [len(text.splitlines()) for text in seen] == [20]
 

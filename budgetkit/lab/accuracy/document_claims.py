@@ -17,7 +17,7 @@ import pandas as pd
 from budgetkit import presets
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.buffers import consequences
-from budgetkit.lab.accuracy.corpora import AnyTexts
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.errors import compare, interval_of, places_by_source
 from budgetkit.models import model
 from budgetkit.plan import Floats, allocate

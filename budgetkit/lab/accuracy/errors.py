@@ -17,7 +17,8 @@ import pandas as pd
 
 from budgetkit.budget import brief, quoted
 from budgetkit.counters import Count, Counter, basis_of, counter
-from budgetkit.lab.accuracy.corpora import AnyTexts, corpus_of
+from budgetkit.lab.accuracy.corpora import corpus_of
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.models import Model
 from budgetkit.plan import Floats
 from budgetkit.promise import FEWEST_FOR_A_GAIN, needed

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from budgetkit.files import Table, read_toml
-from budgetkit.lab.accuracy.corpora import AnyTexts, corpus_of
+from budgetkit.lab.accuracy.corpora import corpus_of
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.corpora.reading import is_cjk
 from budgetkit.message import Data
 

@@ -26,7 +26,8 @@ from budgetkit.counters import counter as counter_of
 from budgetkit.counters.exact import count_texts, last_seam, next_seam, split_at_seams
 from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.lab.accuracy import compare
-from budgetkit.lab.accuracy.corpora import Corpus, Document, document_of
+from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.corpora.opening import document_of
 from budgetkit.lab.accuracy.errors import Given, progress_bar
 
 T = TypeVar("T")

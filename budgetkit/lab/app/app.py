@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.lab.accuracy.corpora import OWN_TEXTS, SHIPPED, Corpus
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS, SHIPPED
 from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.app.headline import kind_documents
 from budgetkit.lab.explorers.accuracy.explorer import AccuracyExplorer

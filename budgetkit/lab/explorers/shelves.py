@@ -29,7 +29,8 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.memory import Memo
 from budgetkit.inputs.conversations import traces_of
-from budgetkit.lab.accuracy.corpora import KNOWN, Corpus, read_texts
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import KNOWN, read_texts
 from budgetkit.models import Model
 from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.tables import UnknownColumnsError

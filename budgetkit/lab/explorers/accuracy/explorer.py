@@ -18,7 +18,8 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
-from budgetkit.lab.accuracy.corpora import OWN_TEXTS, SHIPPED, AnyTexts, corpus_of
+from budgetkit.lab.accuracy.corpora import corpus_of
+from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS, SHIPPED, AnyTexts
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.notices import status, texts, texts_entry

@@ -8,7 +8,7 @@ from pathlib import Path
 from budgetkit.budget import Share, many, one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
-from budgetkit.lab.accuracy.corpora import KNOWN
+from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,

@@ -21,7 +21,8 @@ from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences
 from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
-from budgetkit.lab.accuracy.corpora import SHIPPED, Corpus
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
 from budgetkit.lab.explorers.budget.results import results as results_of_budget

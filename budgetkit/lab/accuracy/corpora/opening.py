@@ -1,0 +1,233 @@
+"""Conversion of texts in any form to a corpus."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget import brief, one_line, quoted
+from budgetkit.inputs.conversations import piece_of
+from budgetkit.lab.accuracy.corpora.reading import (
+    Corpus,
+    Document,
+    file_text,
+    folder,
+    is_json,
+    rows,
+    rows_in,
+)
+from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library
+from budgetkit.trace import load_traces
+
+#: A corpus, a path (a string names known texts or a path), a frame with a text column, or texts.
+AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
+
+SHIPPED = "mini-corpus"
+ODD = "odd text"
+BOTH = "mini-corpus and odd text"
+STANDARD_LIBRARY = "Python's standard library"
+
+#: Texts included in every installation.
+KNOWN: dict[str, Callable[[], Corpus]] = {
+    SHIPPED: shipped,
+    ODD: lambda: odd(documents=5),
+    BOTH: lambda: shipped() + odd(documents=2),
+    STANDARD_LIBRARY: standard_library,
+}
+SESSIONS = (".json", ".ndjson", ".traj")
+TABLES = (".jsonl", ".csv", ".tsv")
+HEAD = 20  # lines of a table that are read to see what it holds
+USUAL = ("text", "content", "message", "body", "prompt", "document")
+_GLOB = re.compile(r"[*?\[]")
+OWN_TEXTS = "my texts"
+_FORMS = (
+    "a Corpus, a list of texts, a frame with a column of texts, a Path, or the name "
+    "of shipped texts"
+)
+
+
+def corpus_of(texts: AnyTexts) -> Corpus:
+    """Convert texts in any form to a corpus.
+
+    Parameters
+    ----------
+    texts : Corpus, str, Path, DataFrame or iterable
+        A corpus; the name of shipped texts; the path of a folder, a file or a glob; a frame with a column "text" (or
+        "content", "message", ..., else the longest texts) and optional columns "class", "language", "source" and
+        "document"; or texts, documents, messages and passages.
+
+    Returns
+    -------
+    Corpus
+        A corpus with one document per text. An unknown class or language is "text"; a document without a known source
+        counts as a separate source.
+
+    Raises
+    ------
+    TypeError, ValueError, LookupError, OSError
+        If the value has no supported form or cannot be read.
+
+    Examples
+    --------
+    >>> corpus = corpus_of(["Hello world", "Guten Tag"])
+    >>> corpus.texts, corpus.documents[1].name
+    (['Hello world', 'Guten Tag'], 'my texts 2')
+    >>> corpus_of(pd.DataFrame({"text": ["Guten Tag"], "language": ["de"]})).documents[0].language
+    'de'
+    """
+    if isinstance(texts, Corpus):
+        return texts
+    if isinstance(texts, str) and texts in KNOWN:
+        return KNOWN[texts]()
+    if isinstance(texts, str | Path):
+        return read_texts(str(texts))
+    if isinstance(texts, pd.DataFrame):
+        return _of_frame(texts)
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise TypeError(f"Invalid texts of type {type(texts).__name__}. Pass {_FORMS}.")
+    return Corpus(tuple(document_of(text, number) for number, text in enumerate(texts, 1)))
+
+
+def document_of(text: Any, number: int) -> Document:
+    """Return one of several texts as a document."""
+    if isinstance(text, Document):
+        return text
+    if isinstance(text, str):
+        plain = text
+    else:
+        plain = piece_of(text, "context", f"text {number:,}").message.text
+    return Document(
+        text=plain, kind="text", language="text", source="", name=f"{OWN_TEXTS} {number:,}"
+    )
+
+
+def _of_frame(frame: pd.DataFrame) -> Corpus:
+    """Convert each row of a frame to a document."""
+    is_text = frame.map(lambda value: isinstance(value, str))
+    if not is_text.to_numpy().any():
+        raise ValueError(
+            f"No text column among {quoted(map(str, frame.columns))}. Pass a table with at least one."
+        )
+    records: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in frame.to_dict("records")
+    ]
+    column = _column(records)
+    documents = []
+    for number, row in enumerate(records, 1):
+        if not isinstance(row[column], str):
+            raise ValueError(
+                f"Row {number:,} has {brief(row[column])} in column {brief(column)}. Pass strings."
+            )
+        about = {name: value for name, value in row.items() if isinstance(value, str)}
+        documents.append(
+            Document(
+                text=row[column],
+                kind=about.get("class", "text"),
+                language=about.get("language", "text"),
+                source=about.get("source", ""),
+                name=about.get("document", f"{OWN_TEXTS} {number:,}"),
+            )
+        )
+    return Corpus(tuple(documents))
+
+
+def read_texts(path: str) -> Corpus:
+    r"""Read the texts at a path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as mine:
+    ...     _ = (Path(mine) / "notes.md").write_text("# Notes"), (Path(mine) / "talk.txt").write_text("Hello")
+    ...     names = [document.name for document in read_texts(f"{mine}/*.md")]
+    >>> names
+    ['notes.md']
+    """
+    place = Path(path).expanduser()
+    if _GLOB.search(path) and not place.exists():
+        # Split where the first wildcard is.
+        fixed = 0
+        while not _GLOB.search(place.parts[fixed]):
+            fixed += 1
+        corpus = folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
+    elif place.suffix.lower() in TABLES and place.is_file():
+        try:
+            corpus = _table(place)
+        except csv.Error as problem:
+            raise ValueError(
+                f"Invalid table {one_line(str(place))}: {one_line(str(problem))}. Save it as JSON Lines."
+            ) from None
+    elif place.is_file() and (place.suffix.lower() in SESSIONS or _is_json(place)):
+        try:
+            corpus = _conversations(place)
+        except ValueError:
+            corpus = folder(place)
+    else:
+        corpus = folder(place)
+    with_text = corpus.where(lambda document: bool(document.text))
+    if with_text.documents:
+        return with_text
+    reason = "there is no text"
+    if corpus.problems:
+        first = corpus.problems[0]
+        named = f"{one_line(Path(first.name).name)}, {one_line(first.reason)}"
+        reason = f"none of its {len(corpus.problems):,} files or rows is text, the first: {named}"
+    raise ValueError(
+        f"No text in {one_line(path)}: {reason}. Pass a folder, a text file, a table or a glob."
+    )
+
+
+def _table(path: Path) -> Corpus:
+    # Lines that are no rows are left to the reader of the table.
+    first = [row for row in rows_in(_beginning(path), path.suffix.lower()) if isinstance(row, dict)]
+    if any("messages" in row for row in first):
+        return _conversations(path)
+    return rows(path, _column(first))
+
+
+def _is_json(path: Path) -> bool:
+    """Return True if a file with a text suffix contains JSON."""
+    text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
+    return isinstance(text, str) and is_json(text)
+
+
+def _beginning(path: Path) -> str:
+    """Return the first lines of a table as text."""
+    try:
+        with path.open("rb") as file:
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        with path.open(encoding=encoding, errors="replace") as lines:
+            return "".join(islice(filter(str.strip, lines), HEAD))
+    except OSError:
+        return ""
+
+
+def _column(first: list[dict[str, object]]) -> str:
+    lengths: dict[str, int] = {}
+    for row in first:
+        for name, value in row.items():
+            if isinstance(value, str):
+                lengths[name] = lengths.get(name, 0) + len(value)
+    usual = [name for name in USUAL if name in lengths]
+    if usual:
+        return usual[0]
+    return max(lengths, key=lengths.__getitem__, default="text")
+
+
+def _conversations(path: Path) -> Corpus:
+    with path.open("rb") as file:  # alone, without the files of sub-agents beside it
+        traces = load_traces(file)
+    results = [
+        Document(
+            message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}"
+        )
+        for trace in traces
+        for number, message in enumerate(trace.messages, 1)
+    ]
+    return Corpus(tuple(results))
