@@ -35,7 +35,7 @@ def interleaved(
     """
     for case in cases.values():
         case()
-    gc.freeze()  # what was there before is not searched again and again
+    gc.freeze()  # exempts earlier objects from the collections below
     seconds: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(repeats):
         for name, case in cases.items():

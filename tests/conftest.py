@@ -38,7 +38,7 @@ settings.load_profile("budgetkit")
 
 @pytest.fixture(scope="module", autouse=True)
 def close_widgets() -> Iterator[None]:
-    """Close the widgets of a module's explorers, which ipywidgets keeps for ever, and search the rest no more."""
+    """Close a module's widgets, which ipywidgets keeps, and exempt the rest from garbage collection."""
     yield
     if "ipywidgets" in sys.modules:
         sys.modules["ipywidgets"].Widget.close_all()

@@ -110,22 +110,21 @@ def test_no_error_writes_a_value_out(path: Path) -> None:
     assert whole == [] or path == Path(bk.__file__)
 
 
-WRITES_PYTHON = ("repr", "repr_html", "texts", "policy", "replay", "prices")
-
-
 def written_out(tree: ast.AST) -> Iterator[int]:
-    """Give the lines that write ``{value!r}``, but for those of a repr and of a program to copy."""
+    """Give the lines that write ``{value!r}``, but for those of a repr."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FormattedValue) and node.conversion == ord("r"):
             yield node.lineno
-        if not (isinstance(node, ast.FunctionDef) and node.name.strip("_") in WRITES_PYTHON):
+        if not (
+            isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("repr", "repr_html")
+        ):
             yield from written_out(node)
 
 
 @pytest.mark.parametrize("room", ["conversation", "replay", "deciding"])
 def test_no_sentence_writes_a_value_out(room: str) -> None:
-    """Names in sentences stand in quotes as `brief` writes them."""
-    paths = [path for path in SOURCES if f"/{room}/" in path.as_posix()]
+    """Names in sentences stand in quotes as `brief` writes them; what texts.py writes is Python."""
+    paths = [path for path in SOURCES if f"/{room}/" in path.as_posix() and path.name != "texts.py"]
     assert paths
     assert {
         path.name: [*found]

@@ -45,13 +45,13 @@ _TOOLS = {
     "chat": ("tools", "functions"),
     "converse": ("toolConfig", "additionalModelRequestFields.tools"),
 }
-# Fields that refer to content the provider has kept itself.
-_SERVER_STATE = {
-    "responses": ("previous_response_id", "conversation", "prompt"),
-    "gemini": ("cachedContent",),
-}
-# Fields whose content the provider adds to the prompt, by path.
+# Fields whose content the provider adds to the prompt, by path; only it can count them.
 _BESIDE = {
+    "responses": {
+        name: f"server state ({name})"
+        for name in ("previous_response_id", "conversation", "prompt")
+    },
+    "gemini": {"cachedContent": "server state (cachedContent)"},
     "chat": {"prediction": "a prediction", "documents": "documents outside the messages"},
     "anthropic": {
         "mcp_servers": "tools of MCP servers",
@@ -126,12 +126,10 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
     messages = tuple(map(Message, _messages(raw, shape)))
     toolsets = [read_tools(value_at(raw, path)) for path in _TOOLS.get(shape, ("tools",))]
-    states = _SERVER_STATE.get(shape, ())
-    uncounted = [f"server state ({field})" for field in states if raw.get(field)]
+    beside = _BESIDE.get(shape, {})
+    uncounted = [name for path, name in beside.items() if value_at(raw, path)]
     if "web_search_options" in raw:
         uncounted.append("built-in tool web_search")
-    beside = _BESIDE.get(shape, {})
-    uncounted += [name for path, name in beside.items() if value_at(raw, path)]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
     uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
     budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
