@@ -1,0 +1,422 @@
+"""Sessions of Claude Code and pi: one record per line, linked to its predecessor.
+
+Claude Code writes an answer on several lines, one per block, with the results of its calls in between; the ids of
+message and request identify the parts of one answer. Messages of sub-agents are in side chains or progress records, and
+become separate conversations. After a rewind, the abandoned branch stays in the file: its messages are in no later
+request, but its requests were billed, so their usage is kept.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import format_table, value_at, without_empty
+from budgetkit.requests.reading.parts import as_text, objects_in
+from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
+from budgetkit.trace.importers import COPIED, billed, notes_of
+from budgetkit.trace.jsonl import Numbered
+
+
+def on_branch(records: Sequence[Raw]) -> list[bool]:
+    """Return for each record whether it is on the current branch.
+
+    A record without an id or with a missing parent follows the previous record.
+
+    >>> def record(id, parent):
+    ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
+    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")])
+    [True, False, True]
+    """
+    parents = _parents(records)
+    places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
+    counts = [False] * len(records)
+
+    # Walk from the last message back to the first.
+    place = next(places, -1)
+    while place >= 0 and not counts[place]:
+        counts[place] = True
+        place = parents[place]
+
+    # An answer written over several records counts as a whole, and so do the results of its calls.
+    answers = {_answer_id(record) for record in compress(records, counts)} - {None}
+    calls: set[Any] = set()
+    for place, record in enumerate(records):
+        counts[place] = counts[place] or _answer_id(record) in answers
+        if counts[place]:
+            calls.update(_ids(record, "tool_use", "id"))
+    return [
+        is_counted or bool(calls.intersection(_ids(record, "tool_result", "tool_use_id")))
+        for record, is_counted in zip(records, counts, strict=True)
+    ]
+
+
+def _parents(records: Sequence[Raw]) -> list[int]:
+    """Return the index of each record's predecessor, or -1 if there is none."""
+    places: dict[Any, int] = {}
+    for place, record in enumerate(records):
+        places.setdefault(_name(record.get("uuid", record.get("id"))), place)
+    places.pop(None, None)
+    parents = []
+    summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
+    for place, record in enumerate(records):
+        names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
+        candidates = (places[name] for name in names if isinstance(name, str) and name in places)
+        parent = next(candidates, place - 1)
+        # A record after a compaction may name the end of the kept part; it follows the summary.
+        summary = summaries.get(parent, place)
+        parents.append(parent if summary >= place else summary)
+        kept = value_at(record, "compactMetadata.preservedSegment")
+        anchor, tail = (
+            places.get(_name(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
+        )
+        if anchor is not None:
+            summaries[tail] = anchor
+    return parents
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _ids(record: Raw, kind: str, field: str) -> list[str]:
+    """List the ids of the blocks of one kind in a message."""
+    return [
+        block[field]
+        for block in objects_in(value_at(record, "message.content"))
+        if block.get("type") == kind and isinstance(block.get(field), str)
+    ]
+
+
+_SIDE = "side chain"
+
+
+@dataclass
+class Entry:
+    """A message of a session, joined from its records.
+
+    An answer on lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three, and its usage is
+    the largest, because the first lines are written before the answer is complete.
+    """
+
+    line: int
+    record: Raw
+    message: Data | None
+    counts: bool
+    started: Any = None  # when the newest message was written that the request sends
+    usage: Raw | None = None
+    calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
+
+
+def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
+    """Yield the main and the sub-agents' conversations, each with its first line."""
+    main = []
+    agents: dict[str, list[Numbered]] = {}
+    beginning: Raw = {}
+    for line, record in _once(lines):
+        agent, event = _speaker(record)
+        if agent is not None and _is_event(event):
+            agents.setdefault(agent, []).append((line, event))
+            continue
+        main.append((line, record))
+        if not beginning and value_at(record, "type") == "session":
+            beginning = record
+
+    lines.clear()  # from here on each record is let go once its message is made
+
+    # The session's name is in a separate record (pi), or in every event (Claude Code).
+    first = next(((line, record) for line, record in main if _is_event(record)), None)
+    events = [record for agent_lines in agents.values() for _, record in agent_lines]
+    if first:
+        events.insert(0, first[1])
+    ids = (record.get("sessionId", record.get("id")) for record in (beginning, *events))
+    name = next((id for id in ids if isinstance(id, str)), None)
+    if first:
+        yield first[0], _conversation(main, name, [*notes])
+    for agent, records in agents.items():
+        line = records[0][0]
+        title = agent if agent == _SIDE else f"agent {agent}"
+        side = _conversation(records, f"{name} {title}" if name else None, [], side_chain=True)
+        yield line, side
+
+
+def _once(lines: list[Numbered]) -> Iterator[Numbered]:
+    """Remove repeated records, which branches copy."""
+    known: dict[str, Raw] = {}
+    for line, written in lines:
+        record = _with_message(written)
+        first: Any = record
+        if _is_event(record) and isinstance(uuid := record.get("uuid"), str):
+            first = known.setdefault(uuid, record)
+        if first is record or first["message"] != record["message"]:
+            yield line, record
+
+
+def _with_message(record: Any) -> Any:
+    """Add a message to an attachment or a command output."""
+    attachment = value_at(record, "attachment")
+    if isinstance(attachment, Mapping):
+        kind = str(attachment.get("type"))
+        paths = format_table("attachments")
+        path = paths.get(f"{kind} {attachment.get('hookEvent')}", paths.get(kind))
+        content = value_at(attachment, path) if path else None
+        is_typed = kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt"
+    elif value_at(record, "subtype") == "local_command":
+        content = record.get("content")
+        is_typed = False
+    else:
+        return record
+    if isinstance(content, list) and not all(
+        isinstance(part, Mapping) and "type" in part for part in content
+    ):
+        content = "\n".join(map(as_text, content))
+    if not content or not isinstance(content, str | list) or _is_event(record):
+        return record
+    return {**record, "message": {"role": "user" if is_typed else "system", "content": content}}
+
+
+def _speaker(record: Any) -> tuple[str | None, Any]:
+    """Return a record's sub-agent (None for the main agent) and its event."""
+    if not isinstance(record, Mapping):
+        return None, record
+    data: Any = record.get("data")
+    if record.get("type") == "progress" and value_at(data, "type") == "agent_progress":
+        return str(data.get("agentId") or _SIDE), data.get("message")
+    called_by = record.get("parent_tool_use_id")  # in a stream
+    if record.get("isSidechain") is True or isinstance(called_by, str):
+        return str(record.get("agentId") or called_by or _SIDE), record
+    return None, record
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
+
+
+def _conversation(
+    lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False
+) -> Data:
+    """Convert the records of one conversation to messages, usage and compactions."""
+    read = Records()
+    usage: list[Data] = []
+    compactions: list[Data] = []
+    places: dict[Hashable, int] = {}  # of a record's message, by the record's ids and its line
+    boundary: Raw = {}  # what Claude Code measured before the summary that follows
+    settings: list[Data] = []  # where the thinking was set otherwise, for the next answer
+    level: Any = None
+    level_before: Any = None
+    left_messages = left_requests = roleless = copied = 0
+    told = 0  # requests before the newest record that tells the result of a run
+    entries = deque(_entries(lines))
+    numbers = [line for line, _ in lines]
+    lines.clear()
+    while entries:
+        entry = entries.popleft()
+        record = entry.record
+        start = len(read.messages)
+        if record.get("type") == "result":
+            _apply_result(usage, told, billed(record.get("usage"), None, None))
+            told = len(usage)
+        ids = (record.get("id"), record.get("uuid"))
+        places |= dict.fromkeys(filter(_name, ids), start) | {("line", entry.line): start}
+        boundary = value_at(record, "compactMetadata") or boundary
+        if record.get("type") == "thinking_level_change":
+            level = record.get("thinkingLevel")
+
+        copied += entry.usage is not None and _is_copied(record)
+        # An abandoned branch is in no later request, but its cost is kept.
+        if not entry.counts:
+            left_messages += entry.message is not None
+            counted = _usage(entry, None, side_chain)
+            if counted:
+                left_requests += 1
+                usage.append(counted | {"left": True})
+            continue
+        is_compaction = record.get("type") == "compaction" and not side_chain
+        if is_compaction or record.get("isCompactSummary") is True:
+            compactions.append(_compaction(record, start, places, numbers, boundary))
+            boundary = {}
+        if entry.message is None:
+            continue
+        if not isinstance(entry.message.get("role"), str):
+            roleless += 1
+            continue
+        if entry.message["role"] == "assistant":
+            if usage and level != level_before:
+                settings.append({"at": start, "thinking": level})
+            level_before = level
+        for message in read_records([entry.message]).messages:
+            timed = raw_of(message) | without_empty(timestamp=record.get("timestamp"))
+            read.messages.append(LocatedMessage(entry.line, timed))
+        counted = _usage(entry, len(read.messages) - 1, side_chain)
+        if len(read.messages) > start and counted:
+            usage.append(counted)
+
+    notes += notes_of(
+        {
+            "Left out: messages without a role": roleless,
+            "Not counted: messages on abandoned branches": left_messages,
+            "Counted in the usage: requests on abandoned branches": left_requests,
+            COPIED: copied,
+        }
+    )
+    notes += paired(read.messages, strict=False)
+    conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
+    return conversation | without_empty(compactions=compactions, settings=settings, warnings=notes)
+
+
+def _entries(lines: list[Numbered]) -> list[Entry]:
+    """Join the records of each message into one entry."""
+    records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
+    on_main_branch = on_branch([record for _, record in records])
+    entries = []
+    answers: dict[Hashable, Entry] = {}
+    sent_at: Any = None
+    for (line, record), counts in zip(records, on_main_branch, strict=True):
+        message = _message_of(record)
+        usage = message.pop("usage", record.get("usageMetadata")) if message else None
+        id = _answer_id(record)
+        if id is not None and id in answers:
+            _go_on(answers[id], message, usage)
+            continue
+        entries.append(Entry(line, record, message, counts, started=sent_at, usage=usage))
+        if id is not None:
+            answers[id] = entries[-1]
+        if message is not None and message.get("role") != "assistant":
+            sent_at = record.get("timestamp")
+    return entries
+
+
+def _answer_id(record: Raw) -> Hashable | None:
+    """Return the ids that identify an answer across several records.
+
+    These are the ids of the message and the request.
+    """
+    if value_at(record, "message.role") != "assistant":
+        return None
+    # Some proxies omit the id of the message.
+    ids = _name(value_at(record, "message.id")), _name(record.get("requestId"))
+    return ids if any(ids) else None
+
+
+def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
+    """Add the blocks of another record to an answer."""
+    before = entry.message or {}
+    if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
+        before = {**before, "content": [*_blocks(before)]}
+        entry.calls = _block_ids(before)
+    more = {**(message or {})}
+    blocks = before["content"]
+    blocks += [block for block in _blocks(more) if _name(value_at(block, "id")) not in entry.calls]
+    entry.calls |= _block_ids(more)
+    entry.message = {**before, **more, "content": blocks}
+    if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
+        entry.usage = usage
+
+
+def _block_ids(message: Raw) -> set[str]:
+    ids = (block.get("id") for block in objects_in(_blocks(message)))
+    return {id for id in ids if isinstance(id, str) and id}
+
+
+def _answered(usage: Any) -> int:
+    tokens = value_at(usage, "output_tokens")
+    return tokens if type(tokens) is int else -1
+
+
+def _blocks(message: Raw) -> list[Any]:
+    content = message.get("content")
+    if isinstance(content, list):
+        return content
+    if isinstance(content, str) and content:
+        return [{"type": "text", "text": content}]
+    return []
+
+
+def _message_of(event: Raw) -> Data | None:
+    """Return an event's message, or a compaction's summary."""
+    message = event.get("message")
+    if event.get("type") in ("compaction", "branch_summary", "custom_message"):
+        text = event.get("summary", event.get("content"))
+        if not isinstance(text, str | list):
+            return None
+        return {"role": "user", "content": text}
+    if not isinstance(message, Mapping):
+        return None
+    content = message.get("content")
+    if message.get("role") == "toolResult":
+        id = message.get("toolCallId")
+        result = {"type": "tool_result", "tool_use_id": id, "content": content}
+        result |= without_empty(is_error=bool(message.get("isError")))
+        return {**message, "role": "user", "content": [result]}
+    if message.get("role") == "bashExecution":
+        texts = [str(message.get(name) or "") for name in ("command", "output")]
+        return {"role": "user", "content": "\n".join(texts)}
+    # A result without an id answers the oldest call.
+    about = {"tool_call_id": ""} if message.get("role") == "tool" else {}
+    return {**about, **message, "content": content if isinstance(content, str | list) else None}
+
+
+def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
+    """Return the usage and times of an answer's request, or None.
+
+    None if nothing was billed, as after an error or in a copy.
+    """
+    if _is_copied(entry.record):
+        return None
+    return billed(
+        entry.usage,
+        message_index,
+        value_at(entry.message, "model") or value_at(entry.record, "model"),
+        time=entry.record.get("timestamp"),
+        started=entry.started,
+        side_chain=side_chain,
+    )
+
+
+def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
+    """Correct the usage of a streamed run with its result.
+
+    For a single request, the result replaces the usage. For several, it has the total length of their answers, and the
+    missing tokens are added to the last one.
+    """
+    rows = usage[first:]
+    if not rows or result is None:
+        return
+    if len(rows) == 1:
+        rows[0] |= {name: count for name, count in result.items() if name.endswith("_tokens")}
+        return
+    lacking = result["output_tokens"] - sum(row["output_tokens"] for row in rows)
+    rows[-1]["output_tokens"] += max(0, lacking)
+
+
+def _is_copied(record: Raw) -> bool:
+    """Return True if a record was copied from another session."""
+    return isinstance(record.get("forkedFrom"), Mapping)
+
+
+def _compaction(
+    record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
+) -> Data:
+    """Describe a compaction by its place, the messages kept, and the size before it."""
+    entry: Hashable = _name(record.get("firstKeptEntryId"))
+    number = record.get("firstKeptEntryIndex")
+    if isinstance(number, int):
+        entry = ("line", numbers[min(max(number, 0), len(numbers) - 1)])
+    uuids = value_at(boundary, "preservedMessages.uuids.*") or []
+    kept_slots = [places[uuid] for uuid in map(_name, uuids) if uuid in places]
+    head, tail = (
+        places.get(_name(value_at(boundary, f"preservedSegment.{end}Uuid")))
+        for end in ("head", "tail")
+    )
+    if not uuids and head is not None and tail is not None:
+        kept_slots = [*range(head, tail + 1)]
+    before = value_at(boundary, "preTokens") or record.get("tokensBefore")
+    measured = without_empty(
+        before_tokens=before if type(before) is int else 0, trigger=value_at(boundary, "trigger")
+    )
+    first_kept = places.get(entry, start)
+    return {"at": start, "first_kept": first_kept} | without_empty(kept=kept_slots) | measured
