@@ -1,9 +1,10 @@
 """Running conversations, one-off trimming, and plans as messages.
 
-- `conversation.py` has `Conversation`, `trimming.py` has `trim`, `building.py` has `build`.
-- `reading.py` reads messages in any format and joins passages in one message.
-- `engine.py` makes the next request, a `SentRequest` of `sent.py`, from the messages counted by `running_tally.py`. A
-  policy decides which messages to drop; `pruning/dropping.py` drops them.
+- `conversation.py` has `Conversation`, `trimming.py` has `trim`, `building.py` has `build`. All three share the
+  settings of `rules.py`, and `engine.py`, which makes the next request.
+- `reading.py` reads messages in any format; `running_tally.py` counts them and places them in sections.
+- A policy decides which messages to drop, and `pruning/dropping.py` drops them. `sent.py` writes the request in its
+  provider's format and counts it.
 - `assembly.py` converts a plan to messages; `saving.py` and `saved_settings.py` save a conversation.
 """
 

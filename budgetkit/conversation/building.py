@@ -12,12 +12,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Real
-from typing import Any, get_args
+from typing import Any
 
-from budgetkit.budget import Allocation, Budget, brief, check_choice, many, unknown_section
+from budgetkit.budget import Allocation, Budget, brief, many, unknown_section
 from budgetkit.budget.errors import wrong_type
 from budgetkit.conversation.assembly import describe, messages, tools
-from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import (
     AnyListings,
     ListedSection,
@@ -28,14 +28,14 @@ from budgetkit.conversation.reading import (
     provider_form,
     read_values,
 )
-from budgetkit.conversation.sent import USER_FIRST, SentRequest
+from budgetkit.conversation.rules import RequestRules
+from budgetkit.conversation.sent import SentRequest
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning import Policy, StartOn
-from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text
@@ -154,16 +154,12 @@ def build(
     >>> built.plan.used
     52
     """
-    check_choice("start_on", start_on, get_args(StartOn))
-    if form in USER_FIRST:
-        start_on = "user"
     setup = setup_of(budget, counter, framing, model, window)
-    budget = setup.budget
-    count = setup.counter
-    framing = setup.framing
-    policy = setup.policy if policy is None else policy
-    if policy is not None:
-        policy = general_policy_of(policy)
+    rules = RequestRules.of(setup, policy, overrun="tell", start_on=start_on, form=form)
+    is_pruned = policy is not None or setup.policy is not None
+    budget = rules.budget
+    count = rules.count
+    framing = rules.framing
     roles = dict(budget.roles or DEFAULT_ROLES)
     # The section of the question, by role table or by name.
     question_section = roles.get("current", "current")
@@ -230,7 +226,7 @@ def build(
         )
 
     # A policy prunes the history to what the other sections, and the question, leave for it.
-    if policy is not None and history in parts:
+    if is_pruned and history in parts:
         others = [
             item for section in order if section != history for item in parts[section]
         ] + question
@@ -238,15 +234,14 @@ def build(
         room = plan[history].limit if history in place else plan.free
         room -= sum(item.tokens for item in question if item.section == history)
         if last == history:
-            pruned = _pruned(parts[history], room - priming, policy, count, framing)
-            parts[history] = _primed(pruned, priming)
+            parts[history] = _primed(_pruned(parts[history], room - priming, rules), priming)
         else:
-            parts[history] = _pruned(parts[history], room, policy, count, framing)
+            parts[history] = _pruned(parts[history], room, rules)
 
     items = [item for section in order for item in parts[section]] + question
     plan = planned(items)
     not_sent: list[Item] = []
-    while start_on == "user" and (early := _before_user(plan)):
+    while rules.first_speaker(form) == "user" and (early := _before_user(plan)):
         not_sent += [
             items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"
         ]
@@ -403,26 +398,23 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
     ]
 
 
-def _pruned(
-    items: list[Item], room: int, policy: Policy, count: Count, framing: Framing
-) -> list[Item]:
+def _pruned(items: list[Item], room: int, rules: RequestRules) -> list[Item]:
     """Prune a history to the tokens left by the other sections."""
     if not items:
         return []
     section = items[0].section
+    framing = rules.framing
     turn = Message({"role": "user", "content": ""})
     has_system = any(item.payload.role in SYSTEM_ROLES for item in items)
-    window = max(0, room) + framing.primed(has_system) + framing.message(turn, count)
-    roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
-    alone = Budget(window, (), [Allocation(section)], deficit="signed")
-    scratch = Conversation(
-        alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell"
+    window = max(0, room) + framing.primed(has_system) + framing.message(turn, rules.count)
+    alone = replace(
+        rules,
+        budget=Budget(window, (), [Allocation(section)], deficit="signed"),
+        roles=dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section),
+        section=section,
+        form=None,
+        start_on="user",
     )
-    scratch.add([*(item.payload for item in items), turn])
-    return _items(
-        section,
-        list(map(Message, scratch._request_in_chat().messages[:-1])),
-        "context",
-        count,
-        framing,
-    )
+    request, _ = first_request(alone, [*(item.payload for item in items), turn])
+    messages = [*map(Message, request.messages[:-1])]
+    return _items(section, messages, "context", rules.count, framing)

@@ -24,31 +24,25 @@ import inspect
 import json
 import time
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import cached_property
 from threading import get_ident
-from typing import Any, get_args
+from typing import Any
 
-from budgetkit.budget import brief, check_choice, one_line
-from budgetkit.budget.errors import unknown_name
-from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
-from budgetkit.conversation.reading import check_sendable, read_values
+from budgetkit.budget import brief, one_line
+from budgetkit.conversation.engine import Engine, RequestSteps, answered
+from budgetkit.conversation.reading import read_values
+from budgetkit.conversation.rules import Overrun, RequestRules, Write
 from budgetkit.conversation.running_tally import (
     RunningTally,
-    TallyRules,
-    shortened,
     unchanged_on_error,
 )
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
-    plain_counter,
-    plain_framing,
-    plain_roles,
-    plain_value,
     refusing,
     warn_of_changes,
 )
@@ -56,16 +50,15 @@ from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.sent import Request
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.message import ROLES, Data, Message
-from budgetkit.pruning import OldestFirst, Policy, StartOn
-from budgetkit.pruning.policies import CapResults, DropToolResults, Summarise
+from budgetkit.message import Data, Message
+from budgetkit.pruning import Policy, StartOn
+from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
-from budgetkit.requests import Framing, read_tools
+from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired
-from budgetkit.trace import DEFAULT_ROLES, Roles, json_value, past_section
+from budgetkit.trace import Roles
 
-Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: The error for a request that would wait for itself.
 UNDER_WAY = (
     "Cannot make a request while another request of this conversation waits for a summary. Write the summary "
@@ -153,42 +146,22 @@ class Conversation:
         start_on: StartOn = "user",
         form: Form | None = None,
     ) -> None:
-        check_choice("overrun", overrun, get_args(Overrun))
-        if form is not None:
-            check_choice("form", form, get_args(Form))
         setup = setup_of(budget, counter, framing, model, window)
-        budget = self.budget = setup.budget
-        if policy is None:
-            policy = setup.policy or OldestFirst()
-        self.policy = general_policy_of(policy)
-        check_choice("start_on", start_on, get_args(StartOn))
-        table = roles
-        if table is None:
-            table = budget.roles or DEFAULT_ROLES
-        history = section or past_section(Message({"role": "user"}), table)
-        rules = TallyRules(
-            count=setup.counter,
-            framing=setup.framing,
-            roles=table,
-            section=history,
-            policy=self.policy,
+        rules = RequestRules.of(
+            setup,
+            policy,
+            roles,
+            section,
+            overrun=overrun,
+            start_on=start_on,
+            form=form,
+            tell=tell,
+            shorten=shorten,
         )
-        stages = self.policy.stages
-        if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
-            raise ValueError(
-                f"{brief(self.policy)} needs a function that summarises messages. Pass it as text= to the policy, "
-                "or as summarise= to a Conversation."
-            )
-        self._write = summarise or (lambda messages: str(self.policy.write(messages)))
-        empty = Message({"role": "tool", "content": ""})
-        for stage in stages:  # an error now, not after a hundred turns
-            if isinstance(stage, DropToolResults):
-                shortened(empty, stage.placeholder, rules, "placeholder")
-            if isinstance(stage, CapResults):
-                shortened(empty, stage.most, rules)
-        schemas = [dict(json_value(schema)) for schema in read_tools(tools).entries]
-        tally = RunningTally(rules, schemas)
-        self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)
+        self.budget = rules.budget
+        self.policy = rules.policy
+        self._write = rules.writer(summarise)
+        self._engine = Engine(RunningTally(rules, tools))
         self._model = model
         self._roles = roles
         self._section = section
@@ -218,16 +191,7 @@ class Conversation:
             before = self._pairing
             pairing = deepcopy(before)
             new_messages = read_values(messages, pairing)
-            if self.budget.undeclared == "error":
-                # A role that the budget has no section for.
-                roles = self._engine.tally.rules.roles
-                for message in new_messages:
-                    if message.role in ROLES:
-                        continue
-                    if past_section(message, roles) not in self.budget.sections:
-                        problem = unknown_name("role", message.role, ROLES).removesuffix(".")
-                        raise ValueError(f"{problem}, or name its section in roles=.")
-            check_sendable(new_messages)
+            self._engine.rules.check(new_messages)
             with self._lock:
                 if self._pairing is before:  # nobody else has added meanwhile what these may answer
                     self._pairing = pairing
@@ -253,17 +217,10 @@ class Conversation:
             If a request of this conversation is in progress in the same thread, or the function that writes its summary
             calls this method, even through ``asyncio.to_thread``.
         """
-        return self._request(self._engine.in_form)
-
-    def _request_in_chat(self) -> Request:
-        """Return the next request in OpenAI's chat format."""
-        return self._request(lambda request: request)
-
-    def _request(self, write: Callable[[Request], Request]) -> Request:
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
         with self._busy, self._asking():
-            return write(_answered(self._next(), self._write_now))
+            return self._engine.in_form(answered(self._next(), self._write_now))
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -336,20 +293,7 @@ class Conversation:
 
     @cached_property
     def _settings(self) -> SavedSettings:
-        engine = self._engine
-        rules = engine.tally.rules
-        return SavedSettings(
-            policy=plain_value(self.policy),
-            counter=plain_counter(rules.count),
-            framing=plain_framing(rules.framing, rules.count, self._model),
-            roles=plain_roles(self._roles),
-            section=self._section,
-            shorten=engine.shorten,
-            tell=engine.tell,
-            overrun=engine.overrun,
-            start_on=engine.start_on,
-            form=engine.form,
-        )
+        return SavedSettings.of(self._engine.rules, self._model, self._roles, self._section)
 
     def __repr__(self) -> str:
         """Show the model, the messages and the tokens on one line, without locking."""
@@ -451,14 +395,3 @@ class Conversation:
         raise TypeError(
             f"The summary is a {type(text).__name__}, not a string. Return a string, or await arequest()."
         )
-
-
-def _answered(asks: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
-    with closing(asks):
-        try:
-            replaced = next(asks)
-            while True:
-                replaced = asks.send(write(replaced))
-        except StopIteration as stop:
-            request: Request = stop.value
-            return request

@@ -17,37 +17,36 @@ After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and ass
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
-from typing import Any, Literal
+from typing import Any, cast
 from zlib import crc32
 
 from budgetkit.budget import Budget, brief, warn_caller
 from budgetkit.conversation.assembly import describe
+from budgetkit.conversation.rules import RequestRules
 from budgetkit.conversation.running_tally import (
     RunningTally,
     TallyEntry,
-    fewer_passages,
+    TallyPassage,
+    drop_passages,
     sent_at_least,
     shorten_results,
-    shortened,
     unchanged_on_error,
 )
-from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.sent import USER_FIRST, Removal, Request, SentRequest, is_sum
+from budgetkit.conversation.sent import Removal, Request, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
-from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
+from budgetkit.plan import Plan, allocate, with_undeclared
 from budgetkit.plan.advice import missing_answer_notices
-from budgetkit.pruning import SHRUNK, WHOLE, Policy, StartOn
+from budgetkit.pruning import SHRUNK, WHOLE, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
 from budgetkit.pruning.policies import DropToolResults
-from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
 
-Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]
 _MOST_ROUNDS = 4  # of cutting until the whole fits
 _MOST_DEAD_SLOTS = 256  # slots that what has left may take up
@@ -60,14 +59,7 @@ class Engine:
     Slots are positions of messages in the conversation; see :mod:`budgetkit.conversation.running_tally`.
     """
 
-    budget: Budget
-    policy: Policy
     tally: RunningTally
-    tell: bool  # whether a text about the budget ends the request
-    shorten: bool  # whether tool results and passages may be cut inside where they do not fit
-    overrun: Overrun
-    start_on: StartOn = "any"
-    form: Form | None = None
     # what the next request says beside its plan, and the summaries that were written for it
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -79,22 +71,22 @@ class Engine:
     bare_demand: int = 0  # what all sections ask for, each message counted alone
 
     def __post_init__(self) -> None:
+        self.rules = self.tally.rules
+        self.budget = self.rules.budget
+        self.policy = self.rules.policy
         self.planning_budget = with_undeclared(
-            replace(self.budget, deficit="signed"), [self.tally.rules.section]
+            replace(self.budget, deficit="signed"), [self.rules.section]
         )
 
     @property
     def form_sent(self) -> str:
         """The provider's format for requests."""
-        return self.form or self.tally.form
+        return self.rules.form or self.tally.form
 
     @property
     def first_speaker(self) -> StartOn:
-        """The role that the request's first message must have.
-
-        It is the user if the provider's format requires it.
-        """
-        return "user" if self.form_sent in USER_FIRST else self.start_on
+        """The role that the request's first message must have."""
+        return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:
         """Yield each summary to be written, and return the next request."""
@@ -121,7 +113,7 @@ class Engine:
             if tally.passages:
                 turn_start = sum(slot < tally.start for slot in slots)
                 entries[turn_start:turn_start] = [
-                    _passage(item, tally.turn) for item in tally.passages
+                    _passage(passage, tally.turn) for passage in tally.passages
                 ]
             tokens = self._count(entries)
             if tokens - self.bare_demand == tally.surplus:
@@ -152,10 +144,10 @@ class Engine:
                 f"The request of {tokens:,} tokens exceeds the usable window by {missing:,}, and nothing more can be "
                 "dropped. Shorten the question or the system message, lower the floor, or use a larger window."
             )
-            is_strict = self.overrun == "warn" and self.budget.deficit == "raise"
-            if self.overrun == "raise" or is_strict:
+            is_strict = self.rules.overrun == "warn" and self.budget.deficit == "raise"
+            if self.rules.overrun == "raise" or is_strict:
                 raise ValueError(over)
-            if self.overrun == "warn":
+            if self.rules.overrun == "warn":
                 warn_caller(over)
             notices.insert(0, over)
         if self.sent is None:
@@ -168,9 +160,11 @@ class Engine:
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
 
         # The text about the budget comes last, so that it changes nothing before it.
-        if self.tell and (text := describe(plan, tally.rules.count, framing=tally.rules.framing)):
+        if self.rules.tell and (
+            text := describe(plan, self.rules.count, framing=self.rules.framing)
+        ):
             state = Message({"role": "system", "content": text})
-            size = tally.rules.framing.message(state, tally.rules.count)
+            size = self.rules.framing.message(state, self.rules.count)
             told = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
             sent = self.sent
             told_tokens = self._count([*entries, told])
@@ -187,7 +181,7 @@ class Engine:
             Removal(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
         if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
-            unpack(tally, packed(tally))
+            tally.compact()
         return Request(
             messages=messages,
             tools=[dict(schema) for schema in tally.tools],
@@ -207,7 +201,7 @@ class Engine:
         """
         tally = self.tally
         history = tally.history
-        section = tally.rules.section
+        section = self.rules.section
 
         # 1. What every section asks for, the history as if nothing had to leave.
         demand = tally.with_surplus(tally.demand())
@@ -254,7 +248,7 @@ class Engine:
             room,
             entering,
             start_on=self.first_speaker,
-            cuttable=tally.cuttable if self.shorten else None,
+            cuttable=tally.cuttable if self.rules.shorten else None,
         )
         yield from self._summarise(steps)
 
@@ -267,16 +261,16 @@ class Engine:
             if arrived_as is None or tally.history.state[slot] != WHOLE:
                 continue
             if sizes[slot] < arrived_as.tokens:
-                message = shortened(arrived_as.message, sizes[slot], tally.rules)
+                message = self.rules.shortened(arrived_as.message, sizes[slot])
                 tally.restamp(slot, message, sizes[slot])
                 left.append(Removal(arrived_as.message.raw, "shortened"))
 
         # 5. Each section that is over its limit gives up passages and cuts tool results, then all of them do.
         plan = self._plan()
         cut_grants = [grant for grant in plan.grants if grant.cut and grant.section != section]
-        if self.shorten and (cut_grants or _missing(plan) > 0):
+        if self.rules.shorten and (cut_grants or _missing(plan) > 0):
             for grant in cut_grants:
-                left += self._drop_passages(grant, grant.granted)
+                left += drop_passages(tally, self.budget, grant.section, grant.granted)
                 left += shorten_results(
                     tally, tally.demand()[grant.section] - grant.granted, grant.section
                 )
@@ -288,14 +282,15 @@ class Engine:
             required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
                 if (missing := _missing(plan)) > 0 and grant.section not in required:
-                    left += self._drop_passages(grant, grant.demand - missing)
+                    most = grant.demand - missing
+                    left += drop_passages(tally, self.budget, grant.section, most)
                     plan = self._plan()
         return plan
 
     def _plan(self) -> Plan:
         """Allocate the budget to all demands, with the current history."""
         tally = self.tally
-        section = tally.rules.section
+        section = self.rules.section
         demand = tally.demand()
         demand[section] += tally.history.tokens - tally.entered
         self.bare_demand = demand.total()
@@ -311,7 +306,7 @@ class Engine:
         In a chat of plain texts, this is the sum of the sections' demands.
         """
         tally = self.tally
-        framing = tally.rules.framing
+        framing = self.rules.framing
         self.sent = None
         is_text = tally.is_text and not tally.toolset.uncounted
         if is_text and self.form_sent == "chat" and is_sum(framing):
@@ -345,7 +340,7 @@ class Engine:
 
     def _summarise(self, steps: Steps) -> Generator[list[Message], str, None]:
         """Insert the summaries that the policy requests."""
-        rules = self.tally.rules
+        rules = self.rules
         entries = self.tally.entries
         summaries = self.tally.summaries
         texts = []
@@ -384,7 +379,7 @@ class Engine:
                 del tally.entries[slot]
                 self.departed[slot] = Removal(before.raw, "dropped")
             elif history.state[slot] == SHRUNK:
-                message = shortened(before, history.size[slot], tally.rules, "placeholder")
+                message = self.rules.shortened(before, history.size[slot], "placeholder")
                 tally.restamp(slot, message, history.size[slot])
                 self.departed[slot] = Removal(before.raw, "shrunk")
 
@@ -405,14 +400,6 @@ class Engine:
         standing = self.tally.history.summaries
         return {slot for place in standing for slot in self.replaced.get(place, ())}
 
-    def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
-        """Keep the passages of a section that fit in a number of tokens."""
-        tally = self.tally
-        passages = fewer_passages(tally, self.budget, grant.section, most)
-        dropped = [item for item in tally.passages if item not in passages]
-        tally.passages = passages
-        return [Removal(item.payload.raw, "dropped") for item in dropped]
-
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     """Return the budget with one section protected at the expense of the others."""
@@ -428,11 +415,11 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     )
 
 
-def _passage(item: Item, turn: int) -> TallyEntry:
+def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
     """Convert a passage to a message that is distinct for each turn."""
-    message = Message({"role": "system", "content": item.payload.text})
+    message = Message({"role": "system", "content": passage.message.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
-    return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
+    return TallyEntry(message=message, tokens=passage.tokens, past="", present="", stamp=stamp)
 
 
 def _missing(plan: Plan) -> int:
@@ -441,3 +428,26 @@ def _missing(plan: Plan) -> int:
     Sections are sent whole even if the plan cuts their demand.
     """
     return sum(grant.cut for grant in plan.grants) - plan.free
+
+
+def answered(steps: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
+    """Return a request, with the summaries that a function writes for it."""
+    with closing(steps):
+        try:
+            replaced = next(steps)
+            while True:
+                replaced = steps.send(write(replaced))
+        except StopIteration as stop:
+            request: Request = stop.value
+            return request
+
+
+def first_request(
+    rules: RequestRules, messages: Sequence[Message], tools: Any = ()
+) -> tuple[Request, Engine]:
+    """Return the first request of a whole conversation, in OpenAI's chat format, and its engine."""
+    rules.check(messages)
+    tally = RunningTally(rules, tools)
+    tally.take(messages)
+    engine = Engine(tally)
+    return answered(engine.next(), cast(Any, rules.writer())), engine

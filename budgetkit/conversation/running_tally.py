@@ -23,25 +23,29 @@ The pinned part of the history section, which policies cannot change, is its dem
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, PlainSerializer, PlainValidator
 
 from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.errors import out_of_range
+from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.conversation.rules import RequestRules
 from budgetkit.conversation.sent import Removal, TextSizes
-from budgetkit.counters import Count
-from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message, Raw
+from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Data, Message
 from budgetkit.plan import Grant, Item, fit
-from budgetkit.pruning import WHOLE, History, Policy, Slots
+from budgetkit.pruning import WHOLE, History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
-from budgetkit.requests import Framing, read_tools
+from budgetkit.requests import read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
-from budgetkit.trace import Roles, enters_at_once, past_section, section_beside_call
+from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
-from budgetkit.truncation import cutter, truncate
+from budgetkit.truncation import cutter
 
 _OF_TEXTS = {"role", "content", "contexts"}
 _WAITS = 8  # turns before a call without a result is given up
@@ -68,90 +72,90 @@ def unchanged_on_error(*objects: object) -> Iterator[None]:
         raise
 
 
+# Types of saved values: numbers that JSON and the budget can hold, sets as sorted lists, messages as plain data.
+Whole = Annotated[int, Field(ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
+SORTED = PlainSerializer(sorted)
+AnyMessage = Annotated[Message, PlainValidator(Message), PlainSerializer(lambda value: value.raw)]
+
+
 @dataclass(frozen=True, slots=True)
 class TallyEntry:
     """A message of the conversation, and the sections that count it."""
 
-    message: Message
-    tokens: int
+    message: AnyMessage
+    tokens: Whole
     past: str  # its section once its turn has passed
     present: str  # its section while its turn lasts
-    stamp: int  # another number whenever its text is another one
-    sent: bool = True
+    stamp: Whole  # another number whenever its text is another one
 
 
-@dataclass(frozen=True)
-class TallyRules:
-    """The rules for counting, placing and grouping messages."""
+class TallyPassage(NamedTuple):
+    """A passage retrieved for this turn."""
 
-    count: Count
-    framing: Framing
-    roles: Roles
-    section: str  # that the policy prunes: the history
-    policy: Policy
-
-    def least(self, entry: TallyEntry) -> int:
-        """Return the minimum tokens of a message: tool results without text."""
-        message = entry.message
-        if message.role not in RESULT_ROLES:
-            return entry.tokens
-        least = LEAST_RESULT
-        if not message.is_cuttable:
-            least += self.framing.message(message.with_text(""), self.count)
-        return min(least, entry.tokens)
+    section: str
+    tokens: Whole
+    score: float
+    message: AnyMessage
 
 
 @dataclass
-class RunningTally:
-    """The messages of a conversation, and running sums by section."""
+class TallyState:
+    """The saved part of a tally, by slot: a message's position in the conversation."""
 
-    rules: TallyRules
-    tools: Sequence[Raw] = ()
-    history: History = field(default_factory=lambda: History(Slots([], [], [], [], [])))
+    tools: list[Data] = field(default_factory=list)
 
     # the messages that are still there, and what they ask for
-    entries: dict[int, TallyEntry] = field(default_factory=dict)
-    passages: list[Item] = field(default_factory=list)  # retrieved for this turn
+    entries: dict[Whole, TallyEntry] = field(default_factory=dict)
+    passages: list[TallyPassage] = field(default_factory=list)  # retrieved for this turn
     # Tokens that earlier turns left in each section.
     past: Counter[str] = field(default_factory=Counter)
     # Tokens that this turn puts in each section.
     present: Counter[str] = field(default_factory=Counter)
     # Its messages: later section, and tokens.
-    this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)
+    this_turn: dict[Whole, tuple[str, Whole]] = field(default_factory=dict)
     priming_section: str = ""  # where the priming counts: with the message that opens the turn
     # What the messages of the last request cost together beyond what each costs alone, in tokens.
-    surplus: int = 0
-    schema_tokens: int = 0
+    surplus: Whole = 0
 
     # the summary that is sent in place of older messages, by the first of their slots
-    summaries: dict[int, TallyEntry] = field(default_factory=dict)
+    summaries: dict[Whole, TallyEntry] = field(default_factory=dict)
 
     # what waits for something
-    not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
+    not_entered: list[Whole] = field(default_factory=list)  # slots that the history lacks
     # Which message made a call, by the call's id.
-    calling_slots: dict[str, int] = field(default_factory=dict)
+    calling_slots: dict[str, Whole] = field(default_factory=dict)
     # Of such a message the calls without a result.
-    open_calls: dict[int, set[str]] = field(default_factory=dict)
+    open_calls: dict[Whole, Annotated[set[str], SORTED]] = field(default_factory=dict)
     # Results that wait for the results of its other calls.
-    early_results: dict[int, list[int]] = field(default_factory=dict)
+    early_results: dict[Whole, list[Whole]] = field(default_factory=dict)
     # Calls without results, and results without calls.
-    unsent: set[int] = field(default_factory=set)
+    unsent: Annotated[set[Whole], SORTED] = field(default_factory=set)
 
     # how far the conversation is
-    turn: int = 0
-    start: int = 0  # the slot where this turn begins
-    counted_from: int = 0  # the first slot of those that were counted last
-    entered: int = 0  # tokens of the messages that the history took in, as they came
-    stamps: int = 0  # the last stamp
-    requests: int = 0  # how many were made
-    last_stamps: list[int] = field(default_factory=list)  # of the messages of the last request
+    turn: Whole = 0
+    start: Whole = 0  # the slot where this turn begins
+    entered: Whole = 0  # tokens of the messages that the history took in, as they came
+    stamps: Whole = 0  # the last stamp
+    requests: Whole = 0  # how many were made
+    last_stamps: list[Whole] = field(default_factory=list)  # of the messages of the last request
 
-    forms: set[str] = field(default_factory=set)  # of providers, in which messages came
+    # Providers' formats of the messages.
+    forms: Annotated[set[str], SORTED] = field(default_factory=set)
     is_text: bool = True  # whether no message has more than a role and a text
-    system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
+    # The first system message, which tool schemas may follow.
+    system: tuple[AnyMessage, ...] = ()
 
-    def __post_init__(self) -> None:
-        self.sizes = TextSizes(self.rules.count)
+
+class RunningTally(TallyState):
+    """The messages of a conversation, and running sums by section."""
+
+    def __init__(self, rules: RequestRules, tools: Any = ()) -> None:
+        schemas = read_tools(tools).entries
+        super().__init__(tools=[dict(json_value(schema)) for schema in schemas])
+        self.rules = rules
+        self.history = History(Slots([], [], [], [], []))
+        self.counted_from = 0  # the first slot of those that were counted last
+        self.sizes = TextSizes(rules.count)
         self.count_schemas()
 
     def take(self, messages: Sequence[Message]) -> None:
@@ -179,13 +183,13 @@ class RunningTally:
             for passage, score in zip(passages, passage_scores(passages), strict=True):
                 section = past_section(passage.message, self.rules.roles)
                 self.passages.append(
-                    Item(section, next(passage_sizes), score=score, payload=passage.message)
+                    TallyPassage(section, next(passage_sizes), score, passage.message)
                 )
 
     def cuttable(self, history: History) -> int:
         """Return the tokens saved by shortening all tool results in the history."""
         return sum(
-            entry.tokens - self.rules.least(entry)
+            entry.tokens - self.rules.least(entry.message, entry.tokens)
             for slot, entry in self.entries.items()
             if history.state[slot] == WHOLE
         )
@@ -296,7 +300,6 @@ class RunningTally:
             past=past,
             present=present,
             stamp=self.stamps,
-            sent=False,
         )
         self.unsent.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
@@ -350,7 +353,7 @@ class RunningTally:
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
-            entry = self.entries[slot] = replace(self.entries[slot], sent=True)
+            entry = self.entries[slot]
             self.unsent.remove(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
@@ -387,10 +390,33 @@ class RunningTally:
             id: slot for id, slot in self.calling_slots.items() if slot in self.entries
         }
 
-    def count_schemas(self, tools: Sequence[Raw] | None = None) -> None:
-        """Count the tool schemas, or others if given."""
-        if tools is not None:
-            self.tools = tools
+    def compact(self) -> None:
+        """Discard the slots of dropped messages, and renumber the others from 0."""
+        slots = self.history.slots
+        kept = {*self.entries, *self.summaries, *self.this_turn}
+        if self.start < len(slots):
+            kept.add(self.start)
+        order = sorted(kept | {slots.unit[slot] for slot in kept})
+        new = {slot: number for number, slot in enumerate(order)}
+        self.history = self.history.renumbered(new)
+        self.start = bisect_left(order, self.start)
+        self.unsent = {new[slot] for slot in self.unsent}
+        self.not_entered = [new[slot] for slot in self.not_entered]
+        self.calling_slots = {
+            id: new[slot] for id, slot in self.calling_slots.items() if slot in new
+        }
+        self.early_results = {
+            slot: [new[result] for result in results]
+            for slot, results in self.early_results.items()
+        }
+        for name in ("entries", "summaries", "this_turn", "open_calls", "early_results"):
+            by_slot = getattr(self, name)
+            setattr(
+                self, name, {new[slot]: value for slot, value in by_slot.items() if slot in new}
+            )
+
+    def count_schemas(self) -> None:
+        """Count the tool schemas."""
         self.toolset = read_tools(self.tools)
         self.schema_tokens = self.rules.framing.schemas(self.tools, self.sizes, self.system)
 
@@ -404,25 +430,7 @@ def _sent(message: Message) -> Message:
     return Message(raw if is_of_chat else {**raw, "role": "system"})
 
 
-PLACEHOLDER = "[tool result left out]"
 _INSIDE = Allocation("result", granularity="token", keep="first")
-
-
-def shortened(result: Message, limit: int, rules: TallyRules, what: str = "tool result") -> Message:
-    """Return a tool result of at most `limit` tokens, or a placeholder for it.
-
-    A limit below the size of an empty result raises an error.
-    """
-
-    def cost(text: str) -> int:
-        return rules.framing.message(result.with_text(text), rules.count)
-
-    if cost("") > limit:
-        raise ValueError(
-            out_of_range(what, limit, f"at least the {cost(''):,} tokens of an empty result")
-        )
-    text = PLACEHOLDER if what == "placeholder" else result.text
-    return result.with_text(truncate(text, limit, cost))
 
 
 def shorten_results(
@@ -433,7 +441,7 @@ def shorten_results(
     candidates = [
         (line.tokens, slot)
         for slot, line in tally.entries.items()
-        if line.sent and line.message.role in RESULT_ROLES
+        if slot not in tally.unsent and line.message.role in RESULT_ROLES
     ]
     for tokens, slot in sorted(candidates, key=lambda pair: (-pair[0], pair[1])):
         line = tally.entries[slot]
@@ -443,7 +451,7 @@ def shorten_results(
             continue
         shorter = cut(
             Item("result", tokens, payload=line.message),
-            max(tally.rules.least(line), tokens - excess),
+            max(tally.rules.least(line.message, line.tokens), tokens - excess),
             _INSIDE,
         )
         if shorter is not None and shorter.tokens < tokens:
@@ -459,21 +467,25 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
     """
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
-        if line.sent and tally.section_of(slot) == grant.section:
-            saved += line.tokens - tally.rules.least(line)
+        if slot not in tally.unsent and tally.section_of(slot) == grant.section:
+            saved += line.tokens - tally.rules.least(line.message, line.tokens)
     return max(grant.granted, grant.demand - saved)
 
 
-def fewer_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Item]:
-    """Return all passages, with those of one section reduced to a token limit.
+def drop_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Removal]:
+    """Drop the passages of a section that exceed a number of tokens.
 
     The section's allocation decides which ones to keep.
     """
-    in_section = [item for item in tally.passages if item.section == section]
-    room = max(0, most - tally.demand()[section] + sum(item.tokens for item in in_section))
+    in_section = [passage for passage in tally.passages if passage.section == section]
+    items = [Item(section, passage.tokens, passage.score) for passage in in_section]
+    room = max(0, most - tally.demand()[section] + sum(item.tokens for item in items))
     line = next((a for a in budget.allocations if a.section == section), Allocation(section))
     alone = Budget(
         room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed"
     )
-    kept_ids = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
-    return [item for item in tally.passages if item.section != section or id(item) in kept_ids]
+    kept = fit(alone, items).decisions.kept
+    dropped = [passage for passage, tokens in zip(in_section, kept, strict=True) if not tokens]
+    gone = {*map(id, dropped)}
+    tally.passages = [passage for passage in tally.passages if id(passage) not in gone]
+    return [Removal(passage.message.raw, "dropped") for passage in dropped]

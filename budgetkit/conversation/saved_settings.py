@@ -22,6 +22,7 @@ from pydantic import StrictBool
 
 from budgetkit.budget import Share, brief, one_line, warn_caller
 from budgetkit.budget.errors import unknown_name, wrong_type
+from budgetkit.conversation.rules import RequestRules
 from budgetkit.counters import counter as counter_of
 from budgetkit.counters.protocol import FunctionCounter
 from budgetkit.message import Data, Raw
@@ -42,6 +43,8 @@ _KINDS: Raw = {
 }
 #: Settings that the saved sizes depend on; changing one would mix two kinds of tokens.
 _MEASURES = ("counter", "framing", "roles", "section")
+#: Settings that are plain data already.
+_AS_THEY_ARE = ("shorten", "tell", "overrun", "start_on", "form")
 _TRIAL_CONTEXT = PruningContext(
     tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
 )
@@ -61,6 +64,20 @@ class SavedSettings:
     overrun: str
     start_on: str
     form: str | None = None
+
+    @classmethod
+    def of(
+        cls, rules: RequestRules, model: Any, roles: Roles | None, section: str | None
+    ) -> SavedSettings:
+        """Return the settings as plain data, with those given by the user."""
+        return cls(
+            policy=plain_value(rules.policy),
+            counter=_plain_counter(rules.count),
+            framing=_plain_framing(rules.framing, rules.count, model),
+            roles=_plain_roles(roles),
+            section=section,
+            **{name: getattr(rules, name) for name in _AS_THEY_ARE},
+        )
 
     def keywords(self, overridden: Collection[str]) -> Data:
         """Return the saved arguments, except overridden arguments.
@@ -191,7 +208,7 @@ def code_name(value: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def plain_roles(roles: Roles | None) -> Data | None:
+def _plain_roles(roles: Roles | None) -> Data | None:
     """Return the section of each role as plain data, or the name of a function."""
     if roles is None:
         return None
@@ -200,7 +217,7 @@ def plain_roles(roles: Roles | None) -> Data | None:
     return {"table": dict(roles)}
 
 
-def plain_counter(counter: Any) -> Data:
+def _plain_counter(counter: Any) -> Data:
     """Return the name of a counter as plain data."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
@@ -221,7 +238,7 @@ def _opens_nothing(name: str) -> bool:
     )
 
 
-def plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
+def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
     """Return a framing as plain data: by its name, its model or its fields."""
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
@@ -302,7 +319,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "counter": _read_counter,
     "framing": _read_framing,
     "roles": _read_roles,
-    **dict.fromkeys(
-        ("section", "shorten", "tell", "overrun", "start_on", "form"), lambda value: value
-    ),
+    **dict.fromkeys(("section", *_AS_THEY_ARE), lambda value: value),
 }

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import Engine
+from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
-from budgetkit.conversation.sent import USER_FIRST, Removal, Request, uncounted_notices
+from budgetkit.conversation.rules import RequestRules
+from budgetkit.conversation.sent import Removal, uncounted_notices
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -379,9 +378,14 @@ def trim(
     answering = setup.model
     if most is not None and answering is not None and most >= answering.window:
         planned = replace(planned, kind=answering.kind, max_output=answering.max_output)
-    check_choice("start_on", start_on, get_args(StartOn))
-    if form in USER_FIRST:
-        start_on = "user"
+    rules = RequestRules.of(
+        replace(setup, budget=replace(planned, deficit="signed")),
+        policy,
+        overrun="tell",
+        start_on=start_on,
+        form=form,
+    )
+    start_on = rules.first_speaker(form)
     conversation: Any = messages
 
     # In the usual case the newest messages that fit are read off, without the engine.
@@ -407,33 +411,18 @@ def trim(
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
-    def next_request(messages: Sequence[Message]) -> tuple[Request, Engine]:
-        talk = Conversation(
-            replace(planned, deficit="signed"),
-            policy,
-            count,
-            tools=tools,
-            framing=framing,
-            overrun="tell",
-            start_on=start_on,
-            form=form,
-        )
-        talk.add(messages)
-        return talk._request_in_chat(), talk._engine
-
     # Else the engine cuts inside; where that is not enough, only what is required stays.
     conversation = read_values([conversation])
-    request, engine = next_request(conversation)
+    request, engine = first_request(rules, conversation, tools)
     if request.over:
         questions = [place for place, message in enumerate(conversation) if message.role == "user"]
         question_place = max(questions, default=len(conversation) - 1)
-        request, engine = next_request(
-            [
-                message
-                for place, message in enumerate(conversation)
-                if place == question_place or message.role in SYSTEM_ROLES
-            ]
-        )
+        required = [
+            message
+            for place, message in enumerate(conversation)
+            if place == question_place or message.role in SYSTEM_ROLES
+        ]
+        request, engine = first_request(rules, required, tools)
     if request.over:
         raise ValueError(
             "System messages, the last question and tool schemas exceed the usable window by "

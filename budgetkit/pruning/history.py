@@ -150,28 +150,45 @@ class History:
         if importance > self.rank.get(unit, importance - 1):
             self._rank(unit, importance)
 
-    def take_up(
-        self,
+    @classmethod
+    def restored(
+        cls,
+        slots: Slots,
         size: list[int],
         state: list[int],
         gone: list[int],
         summaries: dict[int, int],
-        closed: list[int],
-        whole_results: list[int],
-    ) -> None:
-        """Restore a history from the slots that another history saved."""
+        closed: set[int],
+        whole_results: set[int],
+    ) -> History:
+        """Return a history from the fields of another."""
+        history = cls(slots)
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
-                self.enter(slot)
+                history.enter(slot)
             elif slot in summaries:
-                self.place_summary(slot, size[slot], summaries[slot])
-            self.resize(slot, size[slot])
-        for slot in gone:
-            self.gone[slot] = self.request
-        self.state = list(state)
-        self.closed = set(closed)
-        self.whole_results = set(whole_results)
-        self.whole_tokens = sum(self.size[slot] for slot in self.whole_results)
+                history.place_summary(slot, size[slot], summaries[slot])
+            history.resize(slot, size[slot])
+        history.gone = gone
+        history.state = state
+        history.closed = closed
+        history.whole_results = whole_results
+        history.whole_tokens = sum(size[slot] for slot in whole_results)
+        return history
+
+    def renumbered(self, new: dict[int, int]) -> History:
+        """Return a history of some slots only, with new numbers in the same order."""
+        slots = {name: [column[slot] for slot in new] for name, column in vars(self.slots).items()}
+        slots["unit"] = [new[unit] for unit in slots["unit"]]
+        return self.restored(
+            slots=Slots(**slots),
+            size=[self.size[slot] for slot in new],
+            state=[self.state[slot] for slot in new],
+            gone=[self.gone[slot] for slot in new],
+            summaries={new[slot]: turn for slot, turn in self.summaries.items()},
+            closed={new[unit] for unit in self.closed & new.keys()},
+            whole_results={new[slot] for slot in self.whole_results & new.keys()},
+        )
 
     def before(self, slot: int) -> int:
         """Return the tokens in all slots before a slot."""
@@ -201,14 +218,12 @@ class History:
 
     def oldest_message(self) -> tuple[int | None, int]:
         """Return the oldest unit of messages, and the tokens of any summaries before it."""
-        aside = []
-        tokens = 0
+        aside = set()  # a summary may be in the heap twice: it takes the slot of a dropped message
         while (unit := self.next_unit()) is not None and unit in self.summaries:
-            aside.append(heappop(self.oldest))
-            tokens += self.size[unit]
+            aside.add(heappop(self.oldest))
         for entry in aside:
             heappush(self.oldest, entry)
-        return unit, tokens
+        return unit, sum(self.size[summary] for summary, _ in aside)
 
     def begin_with(self, role: str, turn: int) -> None:
         """Drop the messages before the first one of a role.

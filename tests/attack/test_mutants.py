@@ -207,7 +207,7 @@ LONGEST = 700  # characters of an error: a sentence, with what was asked cut to 
 
 @pytest.mark.parametrize("name", STATES)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:the saved conversation has the:UserWarning")
+@pytest.mark.filterwarnings("ignore:The .* of the saved conversation changes:UserWarning")
 @given(data=st.data())
 def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(
     name: str, data: st.DataObject

@@ -357,18 +357,30 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
     ("part", "changed", "said"),
     [
         (
-            "waiting",
+            "not_entered",
             [-1],
             "its history waits for message -1, which is missing elsewhere in the file or contradicted there",
         ),
-        ("waiting", [2, 2], "its history waits for message 2"),
-        ("lines", [], "its history holds message 0"),
-        ("summaries", [[1, 1]], "its summaries stand for message 1"),
-        ("gone", [0], "its history dropped message 0"),
-        ("callers", {"a": 99}, "its parts refer to message 99"),
-        ("answers", [[0, [1]]], "its calls wait for message 1"),
+        ("not_entered", [2, 2], "its history waits for message 2"),
+        ("entries", {}, "its history holds message 0"),
+        ("unsent", [2, 3], "its messages without an answer are message 3"),
+        ("calling_slots", {"a": 99}, "its parts refer to message 99"),
+        ("early_results", {"0": [1]}, "its calls wait for message 1"),
         ("start", 99, "its current turn starts at message 99, but it has only 3"),
         ("past", {"nowhere": 5}, "LookupError Unknown section 'nowhere'"),
+        ("turn", 10**13, "Invalid tally.turn: 10000000000000. Expected"),
+        ("is_text", "often", "Invalid tally.is_text: 'often'. Expected"),
+        (
+            "entries",
+            {"0": {"message": {}, "tokens": 1, "past": "", "present": "", "stamp": 1}},
+            "tally.entries.0.message: Message without a role: it has nothing",
+        ),
+        ("summaries", {"1": 1}, "its summaries stand for message 1"),
+        (
+            "slots",
+            [[4, 1, 0, 4, 0, 1, False, 0, "user"]] * 2 + [[0, 0, -1, 9, 2, 2, False, 0, "user"]],
+            "its history dropped message 0",
+        ),
     ],
 )
 def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
@@ -380,8 +392,9 @@ def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
     talk.add({"role": "user", "content": "And then?"})
     talk.request()
     saved = json.loads(talk.to_json())
-    assert len(saved["conversation"]["slots"]) == 3
-    saved["conversation"][part] = changed
+    assert len(saved["history"]["slots"]) == 3
+    place = "history" if part in ("slots", "summaries") else "tally"
+    saved[place][part] = changed
     with pytest.raises(
         ValueError, match=f"Not a saved conversation: {said}.* Pass the whole text of to_json"
     ):
@@ -700,7 +713,7 @@ def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPat
         + 1
     ]
     whole = bk.requests.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
-    monkeypatch.setattr(trimming, "Conversation", None)
+    monkeypatch.setattr(trimming, "first_request", None)
     stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}
     assert bk.trim([stray, *said, stray], whole) == said, "results without calls are never sent"
     for limit in (whole, whole // 2, whole // 4):
