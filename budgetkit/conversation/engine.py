@@ -366,7 +366,7 @@ class Engine:
                 texts.append((place, tokens, message.text))
                 place, replaced = steps.send(tokens)
         except StopIteration as stop:
-            placed = {(place, tokens) for place, tokens, _ in stop.value.written}
+            placed = {(place, tokens) for place, tokens, *_ in stop.value}
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _apply_departures(self) -> Iterator[Removal]:

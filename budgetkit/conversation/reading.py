@@ -19,6 +19,7 @@ from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Ra
 from budgetkit.models import DEFAULT_ENCODING
 from budgetkit.models import model as look_up
 from budgetkit.plan import Item, Plan, allocate
+from budgetkit.plan.fitting import Cut
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
@@ -265,9 +266,6 @@ def memory_tokens(
         memory_tokens=plan["memory"].limit,
         is_constrained=plan.is_constrained,
     )
-
-
-Cut = Callable[[Item, int, Any], Item | None]
 
 
 @dataclass(frozen=True)

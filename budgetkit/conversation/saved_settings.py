@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +29,7 @@ from budgetkit.message import Data, Raw
 from budgetkit.pruning import Policy, policies
 from budgetkit.pruning.policies import PruningContext
 from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, framing_of
+from budgetkit.state.plain_data import saved_fields
 from budgetkit.trace import Roles
 
 #: The key for the name of code, which a file cannot store.
@@ -152,11 +153,6 @@ def plain_value(value: Any) -> Any:
     >>> plain_value(policies.TriggerTarget(target=Share(0.5)))
     {'class': 'TriggerTarget', 'target': {'class': 'Share', 'ratio': '0.5'}}
     """
-    if isinstance(value, Share):
-        limits = {
-            name: getattr(value, name) for name in ("at_least", "at_most") if getattr(value, name)
-        }
-        return {"class": "Share", "ratio": str(Decimal(str(value.ratio))), **limits}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -168,13 +164,11 @@ def plain_value(value: Any) -> Any:
 
     name = type(value).__name__
     kind = {"class": name} if _KINDS.get(name) is type(value) else {CODE: code_name(value)}
-    return kind | {
-        field.name: plain_value(getattr(value, field.name))
-        for field in fields(value)
-        if field.init
-        and getattr(value, field.name)
-        != (field.default if field.default_factory is MISSING else field.default_factory())
-    }
+    now = ((field, getattr(value, field), usual) for field, usual in saved_fields(type(value)))
+    fields_set = {field: plain_value(entry) for field, entry, usual in now if entry != usual}
+    if isinstance(value, Share):
+        fields_set["ratio"] = str(Decimal(str(value.ratio)))
+    return kind | fields_set
 
 
 def read_value(data: Any) -> Any:

@@ -303,10 +303,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
         granted = np.add.reduce([column["granted"] for column in columns.values()])
         for row in np.flatnonzero(granted > budget.usable)[:1]:
             allocate(budget, demands.iloc[row].to_dict())  # raises the error
-    frames = [index.assign(section=s, **c) for s, c in columns.items()]
-    if not frames:
-        return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5]])
-    return pd.concat(frames, ignore_index=True)
+    return _tidy(index, columns)
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
@@ -374,17 +371,21 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
     free: Any = changed.usable
     for section, column in columns.items():
         free = free - np.maximum(column["granted"] - changed.held.get(section, 0), 0)
-    tidy = [
-        index.assign(section=section, **column, free=free, shared_pool=changed.unclaimed)
-        for section, column in columns.items()
-    ]
-    rows = pd.concat(tidy, ignore_index=True)
+    rows = _tidy(index, columns, free=free, shared_pool=changed.unclaimed)
     tokens: dict[str, Any] = {line.name: line.tokens for line in changed}
     tokens["window"] = changed.window
     for place, name in enumerate(point):
         size: Any = pd.NA if tokens[name] is None else tokens[name]
         rows.insert(place, name, size)
     return rows
+
+
+def _tidy(index: pd.DataFrame, columns: Columns, **more: Any) -> pd.DataFrame:
+    """Return one row for each request and section."""
+    frames = [index.assign(section=s, **column, **more) for s, column in columns.items()]
+    if not frames:
+        return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5], *more])
+    return pd.concat(frames, ignore_index=True)
 
 
 def _index(frame: pd.DataFrame) -> pd.DataFrame:

@@ -112,7 +112,7 @@ class Retention:
     written: list[tuple[int, int, int, tuple[int, ...]]] = field(default_factory=list)
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
-    def note(self, history: History, visit: Visit, summaries: Summaries) -> None:
+    def note(self, history: History, visit: Visit, summaries: list[WrittenSummary]) -> None:
         """Record the numbers of a request after pruning."""
         equal_to = min(visit.boundary, history.first_change)
         self.tokens.append(history.tokens)
@@ -120,9 +120,9 @@ class Retention:
         self.dropped.append(history.dropped_tokens)
         self.dropped_messages.append(history.dropped_messages)
         self.shrunk_messages.append(history.shrunk_messages)
-        self.summaries.append(summaries.number)
-        self.summary_input.append(summaries.tokens_read)
-        self.summary_output.append(summaries.tokens_written)
+        self.summaries.append(len(summaries))
+        self.summary_input.append(sum([summary.read for summary in summaries]))
+        self.summary_output.append(sum([summary.tokens for summary in summaries]))
         self.equal_to.append(equal_to)
         self.equal.append(history.before(equal_to))
         self.units.append(len(history.members))
@@ -147,7 +147,12 @@ def retain(
     ([5, 12, 6], [2, 2, -1])
     """
     history = History(slots)
-    retention = Retention()
+    retention = Retention(
+        state=history.state,
+        shrunk=history.shrunk,
+        gone=history.gone,
+        dropped_summaries=history.dropped_summaries,
+    )
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
@@ -157,35 +162,22 @@ def retain(
             while True:
                 _, to_replace = steps.send(None if measure is None else measure(to_replace))
         except StopIteration as stop:
-            summaries: Summaries = stop.value
+            summaries: list[WrittenSummary] = stop.value
         retention.note(history, visit, summaries)
-        for place, tokens, replaced in summaries.written:
-            retention.written.append((request, place, tokens, replaced))
-    retention.state.extend(history.state)
-    retention.shrunk.extend(history.shrunk)
-    retention.gone.extend(history.gone)
-    retention.dropped_summaries.extend(history.dropped_summaries)
+        retention.written.extend((request, *summary[:3]) for summary in summaries)
     return retention
 
 
-@dataclass(slots=True)
-class Summaries:
-    """The summaries in one request, with their number, tokens and replaced slots."""
+class WrittenSummary(NamedTuple):
+    """A summary in one request, with its slot, its tokens, and what it replaces."""
 
-    number: int = 0
-    tokens_read: int = 0
-    tokens_written: int = 0
-    written: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
-
-    def add(self, place: int, read: int, wrote: int, replaced: list[int]) -> None:
-        """Record one summary, with its place, the tokens read and written, and the replaced slots."""
-        self.number += 1
-        self.tokens_read += read
-        self.tokens_written += wrote
-        self.written.append((place, wrote, tuple(replaced)))
+    slot: int
+    tokens: int
+    replaced: tuple[int, ...]
+    read: int  # tokens of the replaced messages
 
 
-Steps = Generator[SummaryRequest, int | None, Summaries]
+Steps = Generator[SummaryRequest, int | None, list[WrittenSummary]]
 
 
 def room_for_history(
@@ -247,7 +239,7 @@ def prune(
     >>> [*prune(history, OldestFirst(), PruningContext(0, limit=7), [0, 1])], history.tokens
     ([], 7)
     """
-    summaries = Summaries()
+    summaries: list[WrittenSummary] = []
 
     # 1. New messages enter; messages removed by a recorded session leave.
     for slot in entering:
@@ -256,12 +248,12 @@ def prune(
         history.take_out(slot)
 
     # 2. The policy's stages, each with the history left by the previous one; then its cut to the limit.
-    room = _room_now(room, history)
+    room = room._replace(tokens=history.tokens, messages=history.messages)
     for stage in policy.stages:
         for cut in stage.cuts(room):
             yield from _carry_out(cut, history, policy, summaries, room.turn)
         if room.tokens != history.tokens:
-            room = _room_now(room, history)
+            room = room._replace(tokens=history.tokens, messages=history.messages)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries, room.turn)
 
     # 3. The window takes precedence over the policy's default floor of one message.
@@ -291,22 +283,8 @@ def prune(
     return summaries
 
 
-def _room_now(room: PruningContext, history: History) -> PruningContext:
-    """Return the pruning context of the current history."""
-    return PruningContext(
-        tokens=history.tokens,
-        limit=room.limit,
-        others=room.others,
-        usable=room.usable,
-        window=room.window,
-        turn=room.turn,
-        messages=history.messages,
-        pause=room.pause,
-    )
-
-
 def _carry_out(
-    cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
+    cut: Cut, history: History, policy: Policy, summaries: list[WrittenSummary], turn: int
 ) -> SummarisingCut | tuple[()]:
     """Make one cut, returning a generator if it needs summaries."""
     if cut.compaction is not None:
@@ -400,7 +378,9 @@ def _clear_results(cut: Cut, history: History) -> None:
             history.shrink(slot, cut.placeholder)
 
 
-def _compact(compaction: Compaction, history: History, summaries: Summaries) -> SummarisingCut:
+def _compact(
+    compaction: Compaction, history: History, summaries: list[WrittenSummary]
+) -> SummarisingCut:
     """Replace most of the history with one summary, if that saves tokens."""
     leaving = _units_to_compact(compaction, history)
     if not any(unit not in history.summaries for unit in leaving):
@@ -421,7 +401,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     # Nothing is put back behind a summary that was really written.
     reattached = compaction.reattached if counted is None else 0
     history.place_summary(place, wrote + reattached, last_turn)
-    summaries.add(place, read, wrote, replaced)
+    summaries.append(WrittenSummary(place, wrote, tuple(replaced), read))
 
 
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
@@ -456,7 +436,7 @@ def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
 
 
 def _summarise(
-    cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries
+    cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: list[WrittenSummary]
 ) -> SummarisingCut:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
@@ -484,4 +464,4 @@ def _summarise(
             history.dropped_tokens += read
             continue
         history.place_summary(replaced[0], wrote, last_turn)
-        summaries.add(replaced[0], read, wrote, replaced)
+        summaries.append(WrittenSummary(replaced[0], wrote, tuple(replaced), read))

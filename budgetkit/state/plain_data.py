@@ -208,7 +208,7 @@ def changed_fields(value: Any) -> Any:
     if isinstance(value, type) or not is_dataclass(value):
         return value
     kind: Any = type(value)
-    now = ((name, getattr(value, name), usual) for name, usual in _defaults(kind))
+    now = ((name, getattr(value, name), usual) for name, usual in saved_fields(kind))
     fields_set = {name: changed_fields(field) for name, field, usual in now if field != usual}
     return fields_set | (
         {"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {}
@@ -216,7 +216,7 @@ def changed_fields(value: Any) -> Any:
 
 
 @cache
-def _defaults(kind: Any) -> list[tuple[str, object]]:
+def saved_fields(kind: Any) -> list[tuple[str, object]]:
     """Return the saved fields with their defaults, without payloads and caches."""
     saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
     return [

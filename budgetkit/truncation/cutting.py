@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import out_of_range
 from budgetkit.counters import count_of
@@ -20,6 +20,7 @@ from budgetkit.counters.protocol import as_counter
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.plan import Item
+from budgetkit.plan.fitting import Cut
 from budgetkit.requests import Framing, framing_of
 from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
@@ -243,26 +244,12 @@ SECTION_MARKERS: Mapping[str, str] = MappingProxyType(
 _STAYS: Mapping[str, Keep] = MappingProxyType({"newest": "tail", "best": "head", "first": "head"})
 
 
-class Cutting(Protocol):
-    """The settings of an allocation that decide how its items are cut."""
-
-    @property
-    def keep(self) -> str:
-        """Items to keep: "first", "newest" or "best"."""
-        ...
-
-    @property
-    def granularity(self) -> str:
-        """Places to cut an item: "item" (never), "line" or "token"."""
-        ...
-
-
 def cutter(
     counter: Counts,
     framing: Framing | None = None,
     markers: Mapping[str, str] = SECTION_MARKERS,
     marker_at: MarkerAt = "cut",
-) -> Callable[[Item, int, Cutting], Item | None]:
+) -> Cut:
     r"""Return a function that cuts one item to a number of tokens.
 
     The end of an item is kept if its section keeps the newest items, otherwise its beginning.
@@ -296,7 +283,7 @@ def cutter(
     framing = framing_of(counter, framing)
     count = count_of(counter)
 
-    def cut(item: Item, limit: int, allocation: Cutting) -> Item | None:
+    def cut(item: Item, limit: int, allocation: Allocation) -> Item | None:
         holder = _holder(item.payload, count, framing)
         if holder is None or allocation.granularity == "item" or limit < 1:
             return None
