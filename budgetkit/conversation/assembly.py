@@ -201,7 +201,7 @@ def describe(
     Returns
     -------
     str
-        The text. Empty if the plan has no room left for the message.
+        The text. Empty if the message does not fit in the rest of the plan.
 
     Notes
     -----

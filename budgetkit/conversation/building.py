@@ -231,12 +231,12 @@ def build(
             item for section in order if section != history for item in parts[section]
         ] + question
         plan = planned(others)
-        room = plan[history].limit if history in place else plan.free
-        room -= sum(item.tokens for item in question if item.section == history)
+        remaining = plan[history].limit if history in place else plan.free
+        remaining -= sum(item.tokens for item in question if item.section == history)
         if last == history:
-            parts[history] = _primed(_pruned(parts[history], room - priming, rules), priming)
+            parts[history] = _primed(_pruned(parts[history], remaining - priming, rules), priming)
         else:
-            parts[history] = _pruned(parts[history], room, rules)
+            parts[history] = _pruned(parts[history], remaining, rules)
 
     items = [item for section in order for item in parts[section]] + question
     plan = planned(items)
@@ -273,7 +273,7 @@ def build(
 def _before_user(plan: Plan) -> set[int]:
     """Return the positions before the first user message that a plan keeps.
 
-    Empty if the plan starts with it. Messages dropped before it are included, so that they take no room again.
+    Empty if the plan starts with it. Messages dropped before it are included, so that they are not planned again.
     """
     early: set[int] = set()
     begins_with_another = False
@@ -398,7 +398,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
     ]
 
 
-def _pruned(items: list[Item], room: int, rules: RequestRules) -> list[Item]:
+def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item]:
     """Prune a history to the tokens left by the other sections."""
     if not items:
         return []
@@ -406,7 +406,7 @@ def _pruned(items: list[Item], room: int, rules: RequestRules) -> list[Item]:
     framing = rules.framing
     turn = Message({"role": "user", "content": ""})
     has_system = any(item.payload.role in SYSTEM_ROLES for item in items)
-    window = max(0, room) + framing.primed(has_system) + framing.message(turn, rules.count)
+    window = max(0, remaining) + framing.primed(has_system) + framing.message(turn, rules.count)
     alone = replace(
         rules,
         budget=Budget(window, (), [Allocation(section)], deficit="signed"),

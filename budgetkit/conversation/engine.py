@@ -8,7 +8,7 @@ An example with a window of 40 tokens, 10 of them reserved, and one token per le
 After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and assistant in turn), the user asks "tttt":
 
     demand          system 3, history 27, current 4             34, and the window has 30
-    room            23 for the history: 30 less system and current
+    limit           23 for the history: 30 less system and current
     summaries       {1: "S"}                                    sent in place of slot 1, "qqqqq"
     the request     sss S aaaaaaa rrrrrr bbbbbbbbb tttt         30 tokens
     left            qqqqq, summarised
@@ -42,7 +42,7 @@ from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Plan, allocate, with_undeclared
 from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.pruning import SHRUNK, WHOLE, StartOn
-from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
+from budgetkit.pruning.dropping import Steps, floor_notices, prune, pruning_context, summary_role
 from budgetkit.pruning.policies import DropToolResults
 from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
@@ -208,7 +208,7 @@ class Engine:
         self.planning_budget = with_undeclared(self.planning_budget, demand)
         plan = allocate(self.planning_budget, demand)
 
-        # 2. The room for the history: its limit, and what the others send beside it. Pinned is what counts in the
+        # 2. The limit of the history, and the tokens of the other sections. Pinned is what counts in the
         # history's section and no policy may touch, such as this turn where it counts there.
         entering = tally.entering()
         arrived = sum(tally.entries[slot].tokens for slot in entering)
@@ -218,7 +218,7 @@ class Engine:
             if grant.section == section:
                 continue
             beside_history += sent_at_least(tally, grant) if grant.cut else grant.granted
-        room = room_for_history(
+        context = pruning_context(
             limit=plan[section].limit - pinned,
             others=beside_history,
             usable=self.planning_budget.usable,
@@ -228,7 +228,7 @@ class Engine:
 
         # 3. The policy's cuts, which ask for texts of summaries.
         self.notes += floor_notices(
-            self.planning_budget, section, demand[section], room.limit + pinned
+            self.planning_budget, section, demand[section], context.limit + pinned
         )
         # Of tool results that the policy cannot cut there is a warning.
         clears = any(isinstance(stage, DropToolResults) for stage in self.policy.stages)
@@ -245,7 +245,7 @@ class Engine:
         steps = prune(
             history,
             self.policy,
-            room,
+            context,
             entering,
             start_on=self.first_speaker,
             cuttable=tally.cuttable if self.rules.shorten else None,

@@ -410,7 +410,7 @@ def plan_with_listings(
     """Plan items whose sections may be sent as one message each.
 
     The surplus of a section is added to its best kept passage. The kept passages depend on the surplus, so planning is
-    repeated until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the surplus
+    repeated until nothing changes: {best: 300 + 12, second: 200} may no longer fit the best, and then the surplus
     is also added to the second. Since surpluses and the passages with one only increase, this terminates, and the plan
     never understates the request.
     """

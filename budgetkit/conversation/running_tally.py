@@ -479,10 +479,13 @@ def drop_passages(tally: RunningTally, budget: Budget, section: str, most: int) 
     """
     in_section = [passage for passage in tally.passages if passage.section == section]
     items = [Item(section, passage.tokens, passage.score) for passage in in_section]
-    room = max(0, most - tally.demand()[section] + sum(item.tokens for item in items))
+    remaining = max(0, most - tally.demand()[section] + sum(item.tokens for item in items))
     line = next((a for a in budget.allocations if a.section == section), Allocation(section))
     alone = Budget(
-        room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed"
+        remaining,
+        (),
+        [replace(line, cap=None, floor=0, weight=0, required=False)],
+        deficit="signed",
     )
     kept = fit(alone, items).decisions.kept
     dropped = [passage for passage, tokens in zip(in_section, kept, strict=True) if not tokens]

@@ -94,19 +94,19 @@ def newest(
         return None
     raws = units.raws
     tokens_of = _sizing(units, count, framing)
-    room = most - framing.priming - sum(tokens_of(units.stay))
+    remaining = most - framing.priming - sum(tokens_of(units.stay))
     if tools:
         system = [raws[place] for place in units.stay if units.roles[place] in SYSTEM_ROLES]
-        room -= framing.schemas(tools, count, system[:1])
+        remaining -= framing.schemas(tools, count, system[:1])
 
-    # From the newest unit on, as many as there is room for; if not even one fits, the newest alone.
+    # From the newest unit on, as many as fit; if not even one fits, the newest alone.
     oldest = len(raws)
     for start, tokens in _counted(units.leave, tokens_of):
-        if tokens > room:
+        if tokens > remaining:
             break
-        room = room - tokens
+        remaining = remaining - tokens
         oldest = start
-    fits = room >= 0 and (oldest < len(raws) or not units.leave)
+    fits = remaining >= 0 and (oldest < len(raws) or not units.leave)
     if not fits and units.leave:
         oldest = units.leave[-1]
     if start_on != "any" and fits:

@@ -99,16 +99,16 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
         taken = sum(max(0, g.granted - (budget.caps[g.section] or 0)) for g in grants)
         highest = cap + max(0, budget.shared_pool - taken)
         why = f"it is over its cap ({cap:,})"
-        room = "no room is left to raise it"
+        rise = "the cap cannot rise"
         if highest > cap:
-            room = f"the cap can rise to {highest:,}"
+            rise = f"the cap can rise to {highest:,}"
         others = "a reserve, choose a larger window, or shorten the text"
-        mend = f"{room}. Lower other caps or {others}"
+        mend = f"{rise}. Lower other caps or {others}"
         unused = unused_caps(plan, allocation.section)
         if loss.demand <= highest:
             mend = f"raise the cap to {loss.demand:,}, or shorten the text"
         elif unused:
-            mend = f"{room}, or further if unused caps are lowered: {_listed(unused)}"
+            mend = f"{rise}, or further if unused caps are lowered: {_listed(unused)}"
             if highest == cap:
                 mend = f"lower unused caps to raise it: {_listed(unused)}"
             if loss.demand > highest + sum(unused.values()):
@@ -135,7 +135,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
         mend = "pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
         why = "a message that must stay with it was dropped"
-        mend = "give that message's section more room"
+        mend = "give that message's section more tokens"
     whole = ", dropped whole," if rule == "drop" else ""
     needed = " is required and" if allocation.required else ""
     name = one_line(allocation.section)

@@ -37,11 +37,11 @@ class Sections:
             return self.choose(wanted > limit, 0, wanted)
         return self.least(demand, limit)  # a limit is never above the cap
 
-    def required_cap(self, allocation: Allocation, cap: Any) -> Any:
+    def required_cap(self, _allocation: Allocation, cap: Any) -> Any:
         """Return a required section's cap, raised for whole items."""
         return cap
 
-    def floor_of(self, allocation: Allocation, floor: Any) -> Any:
+    def floor_of(self, _allocation: Allocation, floor: Any) -> Any:
         """Return a section's floor, raised for whole items."""
         return floor
 
@@ -91,7 +91,7 @@ class _TokensLeft:
 
     Attributes
     ----------
-    room : int or array
+    remaining : int or array
         The window less its reserves and the tokens already granted, not counting reserves for single sections.
     pool : int or array
         The shared pool less the grants to sections without a cap.
@@ -110,7 +110,7 @@ class _TokensLeft:
         lines = budget.allocation_order
         self.shares_pool = pool != "open"
         self.together = pool == "together"
-        self.room: Any = budget.window - budget.reserved
+        self.remaining: Any = budget.window - budget.reserved
         self.pool: Any = max(0, budget.unclaimed)
         self.promised: dict[str, Any] = {
             a.section: self.least(sections.floor_of(a, floor), self.wanted(a.section))
@@ -138,7 +138,7 @@ class _TokensLeft:
         floor = self.promised.get(allocation.section, 0)
         # Everything left, less the floors of later sections, plus the reserve of this section alone.
         self.waiting = self.waiting - floor
-        limit = self.room - self.waiting + held_tokens
+        limit = self.remaining - self.waiting + held_tokens
         # Without a cap it may take no more than the shared pool has. Where the sections without a cap share the pool
         # together, what is promised to the others of them stays in it.
         if cap is None and self.shares_pool:
@@ -151,11 +151,11 @@ class _TokensLeft:
         # want is divided among those that want more.
         if allocation.weight:
             self.weighted.remove(allocation)
-            room = limit - floor - held_tokens
+            remaining = limit - floor - held_tokens
             rest = (self.wanted(a.section) - self.promised.get(a.section, 0) for a in self.weighted)
             others = [(a.weight, self.most(n, 0)) for a, n in zip(self.weighted, rest, strict=True)]
             # A deficit is not divided among sections.
-            part = self.least(room, by_weight(room, allocation.weight, others))
+            part = self.least(remaining, by_weight(remaining, allocation.weight, others))
             limit = floor + held_tokens + part
         # In any case it may take its floor.
         if allocation.section in self.promised:
@@ -164,12 +164,12 @@ class _TokensLeft:
 
     def spend(self, taken: Any, cap: int | None) -> None:
         """Subtract a section's grant from the tokens left."""
-        self.room = self.room - taken
+        self.remaining = self.remaining - taken
         if cap is None and self.together:
             self.pool = self.pool - taken
 
 
-def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
+def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     """Return a section's share of the free tokens, according to its weight.
 
     The other sections, pairs of weight and demand, take at most their demand.
@@ -182,15 +182,15 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     (90, 50)
     """
     # Who wants less than its part takes that, which leaves more for the rest; after one round for each of them nothing
-    # changes. Truth is 1 or 0 here, so that arrays of rooms can be divided at once.
-    left = room
+    # changes. Truth is 1 or 0 here, so that many windows can be divided at once.
+    left = remaining
     weights_left = weight + sum(other_weight for other_weight, _ in others)
     for _ in others:
         before = weights_left
         is_content = [
             1 * (wanted * weights_left <= other_weight * left) for other_weight, wanted in others
         ]
-        left = room
+        left = remaining
         weights_left = weight
         for (other_weight, wanted), content in zip(others, is_content, strict=True):
             left = left - wanted * content

@@ -206,7 +206,7 @@ class Stacks(SectionArrays):
         )
         self._made: dict[tuple[object, ...], Stack] = {}
 
-    def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
+    def take(self, allocation: Allocation, limit: Any, cap: Any, _demand: Any) -> Ints:
         """Return the tokens kept of a section, for each request."""
         stack = self.stack(allocation)
         granted = stack.total

@@ -1,7 +1,7 @@
 """Fit whole items: kept, cut or dropped, with a reason.
 
 Sections are allocated one after the other, and `fit` chooses the items that each keeps. There are two reasons to drop
-an item: it exceeds its section's cap, or the window is full. A higher cap solves the first, more room the second.
+an item: it exceeds its section's cap, or the window is full. A higher cap solves the first, a larger window the second.
 
 The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
 first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
@@ -266,7 +266,7 @@ class _Choice(Sections):
         for line in lines:
             self.outcomes[line.section] = outcome
 
-        # What room is left goes to a part of the first unit that is gone, if units may be cut inside and the section
+        # Remaining tokens go to a part of the first dropped unit, if units may be cut inside and the section
         # is not dropped whole.
         if allocation.granularity == "item" or limit <= granted:
             return
@@ -278,7 +278,7 @@ class _Choice(Sections):
         if total <= limit or allocation.when_full != "drop":
             self._cut_first(allocation, outcome, limit - granted)
 
-    def _cut_first(self, allocation: Allocation, outcome: _Outcome, room: int) -> None:
+    def _cut_first(self, allocation: Allocation, outcome: _Outcome, remaining: int) -> None:
         """Shorten the first dropped unit to the tokens left."""
         gone = [n for n, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)]
         if not gone:
@@ -288,12 +288,12 @@ class _Choice(Sections):
         is_alone = self.columns.group[members[0]] < 0
         if self.cut is None and is_alone and not allocation.required:
             outcome.reasons[place] = UNCUT
-        shorter = self._shorter(allocation, members, room)
+        shorter = self._shorter(allocation, members, remaining)
         if shorter is not None:
             self.cuts[int(members[0])] = shorter
             outcome.granted += shorter.tokens
 
-    def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
+    def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
         """Return an item cut to the tokens left, or None if nothing would remain.
 
         Groups are kept or dropped as a whole, even across sections, and never cut.
@@ -302,20 +302,20 @@ class _Choice(Sections):
             return None
         item = self.columns.items[int(members[0])]
         if self.cut is not None:
-            shorter = self.cut(item, room, allocation)
+            shorter = self.cut(item, remaining, allocation)
         elif allocation.required and getattr(item.payload, "role", "") != "tools":
             # As `allocate` grants it. The text is not shortened with the number, so none is left to send; schemas of
             # tools cannot be shortened at all.
-            shorter = replace(item, tokens=min(item.tokens, room), payload=None)
+            shorter = replace(item, tokens=min(item.tokens, remaining), payload=None)
         else:
             return None
         if shorter is not None and not isinstance(shorter, Item):
             raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
-        if shorter.tokens > room:
+        if shorter.tokens > remaining:
             raise ValueError(
-                f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
+                f"cut returned an item of {shorter.tokens:,} tokens for a limit of {remaining:,} in section "
                 f"{brief(allocation.section)}. Return an item within the limit; check the counter and the marker."
             )
         return shorter

@@ -181,12 +181,12 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
     places = []
     later_sizes = units.tokens[number_kept:]
     smallest = min(later_sizes)
-    room = limit - units.sums[number_kept]
+    remaining = limit - units.sums[number_kept]
     for place, size in enumerate(later_sizes, number_kept):
-        if size <= room:
+        if size <= remaining:
             places.append(place)
-            room -= size
-            if room < smallest:
+            remaining -= size
+            if remaining < smallest:
                 break
     return number_kept, places
 
@@ -194,8 +194,8 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
 def _knapsack(units: Units, limit: int) -> list[int]:
     """Choose the units with the greatest total score, as a 0/1 knapsack.
 
-    `best[room]` is the greatest score of the units so far within that many tokens. One row of bits per unit says for
-    each number of tokens whether the unit belongs to that choice.
+    `best[n]` is the greatest score of the units so far within n tokens. One row of bits per unit says for each number of
+    tokens whether the unit belongs to that choice.
     """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
@@ -212,20 +212,20 @@ def _knapsack(units: Units, limit: int) -> list[int]:
         taken.append(np.packbits(better))
         best = np.where(better, with_it, best)
 
-    # the way back: from the last unit to the first, which belong to the best choice for a room
+    # from the last unit to the first: the units of the best choice
     stays = []
-    room = limit
+    remaining = limit
     for place in reversed(range(len(taken))):
-        byte = taken[place][room >> 3]
-        if byte >> (7 - (room & 7)) & 1:
+        byte = taken[place][remaining >> 3]
+        if byte >> (7 - (remaining & 7)) & 1:
             stays.append(place)
-            room -= units.tokens[place]
+            remaining -= units.tokens[place]
 
-    # What adds no score may still use the room.
+    # Units that add no score may still use the remaining tokens.
     for place in sorted({*range(len(taken))} - {*stays}):
-        if units.tokens[place] <= room:
+        if units.tokens[place] <= remaining:
             stays.append(place)
-            room -= units.tokens[place]
+            remaining -= units.tokens[place]
     return stays
 
 

@@ -54,12 +54,14 @@ def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
     held_tokens = budget.held
     sections = [allocation.section for allocation in budget.asked]
     place = sections.index(remainder_section)
-    room: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
+    remaining: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
     for section in sections[:place]:
-        room = room - np.maximum(columns[section]["granted"] - held_tokens.get(section, 0), 0)
+        remaining = remaining - np.maximum(
+            columns[section]["granted"] - held_tokens.get(section, 0), 0
+        )
     for section in sections[place + 1 :]:
-        room = room - np.minimum(budget.floors[section], columns[section]["demand"])
-    left = np.minimum(columns[remainder_section]["limit"], room)
+        remaining = remaining - np.minimum(budget.floors[section], columns[section]["demand"])
+    left = np.minimum(columns[remainder_section]["limit"], remaining)
     if budget.deficit == "clamp":
         return np.maximum(left, 0)
     return left

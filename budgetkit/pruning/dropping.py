@@ -80,7 +80,7 @@ SummarisingCut = Generator[SummaryRequest, int | None, None]
 class Visit(NamedTuple):
     """One request of a conversation, for pruning."""
 
-    room: PruningContext
+    context: PruningContext
     entering: Sequence[int]  # the messages that it is the first to hold
     boundary: int  # the slot where its current turn begins
     leaving: Sequence[int] = ()  # what the recorded session itself took out
@@ -116,7 +116,7 @@ class Retention:
         """Record the numbers of a request after pruning."""
         equal_to = min(visit.boundary, history.first_change)
         self.tokens.append(history.tokens)
-        self.over.append(max(0, history.tokens - max(0, visit.room.limit)))
+        self.over.append(max(0, history.tokens - max(0, visit.context.limit)))
         self.dropped.append(history.dropped_tokens)
         self.dropped_messages.append(history.dropped_messages)
         self.shrunk_messages.append(history.shrunk_messages)
@@ -155,7 +155,7 @@ def retain(
     )
     for request, visit in enumerate(visits):
         history.begin(request)
-        steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
+        steps = prune(history, policy, visit.context, visit.entering, visit.leaving, start_on)
         # Summaries have their measured size, or the one of their rule.
         try:
             _, to_replace = next(steps)
@@ -180,7 +180,7 @@ class WrittenSummary(NamedTuple):
 Steps = Generator[SummaryRequest, int | None, list[WrittenSummary]]
 
 
-def room_for_history(
+def pruning_context(
     limit: int, others: int, usable: int, window: int, turn: int, pause: float = 0.0
 ) -> PruningContext:
     """Return the pruning context before a request.
@@ -190,7 +190,7 @@ def room_for_history(
 
     Examples
     --------
-    >>> room_for_history(limit=4_000, others=500, usable=3_500, window=4_000, turn=7).limit
+    >>> pruning_context(limit=4_000, others=500, usable=3_500, window=4_000, turn=7).limit
     3000
     """
     return PruningContext(
@@ -217,7 +217,7 @@ def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Itera
 def prune(
     history: History,
     policy: Policy,
-    room: PruningContext,
+    context: PruningContext,
     entering: Sequence[int],
     leaving: Sequence[int] = (),
     start_on: StartOn = "any",
@@ -248,17 +248,17 @@ def prune(
         history.take_out(slot)
 
     # 2. The policy's stages, each with the history left by the previous one; then its cut to the limit.
-    room = room._replace(tokens=history.tokens, messages=history.messages)
+    context = context._replace(tokens=history.tokens, messages=history.messages)
     for stage in policy.stages:
-        for cut in stage.cuts(room):
-            yield from _carry_out(cut, history, policy, summaries, room.turn)
-        if room.tokens != history.tokens:
-            room = room._replace(tokens=history.tokens, messages=history.messages)
-    yield from _carry_out(policy.last_resort(room), history, policy, summaries, room.turn)
+        for cut in stage.cuts(context):
+            yield from _carry_out(cut, history, policy, summaries, context.turn)
+        if context.tokens != history.tokens:
+            context = context._replace(tokens=history.tokens, messages=history.messages)
+    yield from _carry_out(policy.last_resort(context), history, policy, summaries, context.turn)
 
     # 3. The window takes precedence over the policy's default floor of one message.
-    window_left = room.usable - room.others
-    is_over = room.window > 0 and history.tokens > window_left
+    window_left = context.usable - context.others
+    is_over = context.window > 0 and history.tokens > window_left
     if is_over and cuttable is not None:
         is_over = history.tokens - cuttable(history) > window_left
     if is_over and policy.floor == Floor():
@@ -267,14 +267,14 @@ def prune(
 
     # 4. The request begins with the speaker that its provider asks for.
     if start_on != "any":
-        history.begin_with(start_on, room.turn)
+        history.begin_with(start_on, context.turn)
 
     # 5. A floor may ask that a history above its limit is refused.
-    over = history.tokens - max(0, room.limit)
+    over = history.tokens - max(0, context.limit)
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor
         raise ValueError(
-            f"The history budget of turn {room.turn} is {max(0, room.limit):,} tokens, but its floor of "
+            f"The history budget of turn {context.turn} is {max(0, context.limit):,} tokens, but its floor of "
             f"{floor.least:,} {floor.unit} "
             f"needs {history.tokens:,} ({over:,} too many). Lower the floor, raise the history budget, or set "
             "conflict='exceed' "
@@ -361,11 +361,11 @@ def _clear_results(cut: Cut, history: History) -> None:
     if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
         return
     leaving: list[int] = []
-    gain = room = 0
+    gain = context = 0
     for place, slot in enumerate(sorted(history.whole_results, reverse=True)):
         size = history.size[slot]
-        room += size
-        if place < cut.intact or room <= cut.intact_tokens:
+        context += size
+        if place < cut.intact or context <= cut.intact_tokens:
             continue
         if size <= cut.placeholder:
             history.leave_whole(slot)

@@ -69,8 +69,8 @@ def truncate(
     by : {"token", "line", "sentence"}
         Places to cut: between graphemes, lines or sentences. If not one line or sentence fits, the first is cut inside.
     marker : str, optional
-        Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if it leaves no room for
-        text.
+        Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if no
+        text would fit beside it.
     marker_inside : bool
         If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
@@ -110,7 +110,7 @@ def truncate(
     ways = dict.fromkeys(
         (keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")]
     )
-    # Where one end has no room beside the other, one of them may still have it alone.
+    # Where both ends do not fit together, one of them may fit alone.
     if keep == "middle":
         ways |= dict.fromkeys(
             (end, "token", mark) for mark in (marker, "") for end in ("head", "tail")
@@ -126,8 +126,8 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
     If text and marker together count more, fewer tokens are tried.
     """
-    for room in range(limit - count(marker), 0, -1):
-        head = truncate(text, room, count, keep, by, "")
+    for remaining in range(limit - count(marker), 0, -1):
+        head = truncate(text, remaining, count, keep, by, "")
         if count(head + marker) <= limit:
             return head + marker
     return truncate(text, limit, count, keep, by, "")

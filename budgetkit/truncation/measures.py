@@ -102,30 +102,30 @@ class SeamMeasure(Measure):
         # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
         last = last_seam(marker, 0, len(marker)) if back else len(marker)
-        room = limit - (self.count(marker) if marker else 0)
+        remaining = limit - (self.count(marker) if marker else 0)
         full = limit - (self.count(marker[first:last]) if first < last else 0)
         if full <= 0:
             return 0, 0
         if front and back:
             self.near = 0
-            return self._of_both(room), len(self.text) - 1
+            return self._of_both(remaining), len(self.text) - 1
         side = self.sides[back]
         side.go_beyond(limit)
-        side.know_around(max(0, min(room, full - 1)), full)
+        side.know_around(max(0, min(remaining, full - 1)), full)
         first_full = bisect_left(side.tokens, full)
         top = side.places[first_full] if first_full < len(side.places) else len(self.text)
-        low = side.places[max(0, bisect_right(side.tokens, room) - 1)]
+        low = side.places[max(0, bisect_right(side.tokens, remaining) - 1)]
         self.near = _NEAR if top - low <= _SEAMLESS else 0
         return low, top
 
-    def _of_both(self, room: int) -> int:
+    def _of_both(self, remaining: int) -> int:
         """Estimate the length of two equal ends that together have this many tokens."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
             tokens = sum(tokens + (half - place) / self.rate for place, tokens in sides_known)
             aimed = half
-            half = min(len(self.text) // 2, half + int((room - tokens) * self.rate / 2))
+            half = min(len(self.text) // 2, half + int((remaining - tokens) * self.rate / 2))
             if abs(half - aimed) < _ASIDE:
                 break
         return 2 * max(0, half)

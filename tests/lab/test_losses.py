@@ -133,7 +133,7 @@ def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> Non
         "c loses 8 of 8 tokens (2 items), dropped whole, because it is over its cap (5). Raise the cap to 8, or "
         "shorten the text.",
         "d loses 8 of 8 tokens (1 item) because a message that must stay with it was dropped. Give that "
-        "message's section more room.",
+        "message's section more tokens.",
         "b loses 6 of 10 tokens (1 item) because it keeps only its best item. Raise limit_items in code, or "
         "send fewer items.",
         "a loses 3 of 3 tokens (1 item) because it is switched off by its cap of 0. Give it a cap of 3.",

@@ -61,8 +61,8 @@ from budgetkit.pruning.dropping import (
     Visit,
     floor_notices,
     least_tokens,
+    pruning_context,
     retain,
-    room_for_history,
     summary_role,
 )
 from budgetkit.pruning.policies import Chain
@@ -179,7 +179,7 @@ def replay(
 
     # 4. The policy prunes the history, request by request.
     rooms = map(
-        room_for_history,
+        pruning_context,
         (limits - demand.pinned).tolist(),
         (others + demand.pinned).tolist(),
         repeat(budget.usable),

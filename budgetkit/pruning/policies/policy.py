@@ -81,8 +81,8 @@ class PruningContext(NamedTuple):
     Examples
     --------
     >>> from budgetkit.budget.amounts import Share
-    >>> room = PruningContext(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
-    >>> room.used("limit"), room.used("usable"), room.size(Share(.5), "window")
+    >>> context = PruningContext(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
+    >>> context.used("limit"), context.used("usable"), context.size(Share(.5), "window")
     (900, 1400, 1000)
     """
 
@@ -298,8 +298,8 @@ class Policy:
     Examples
     --------
     >>> class Halve(Policy):
-    ...     def cuts(self, room):
-    ...         return (Cut(room.tokens // 2),) if room.tokens > room.limit else ()
+    ...     def cuts(self, context):
+    ...         return (Cut(context.tokens // 2),) if context.tokens > context.limit else ()
     >>> Halve(unit="turn").cuts(PruningContext(tokens=1_200, limit=1_000))[0].down_to
     600
     """
@@ -310,12 +310,12 @@ class Policy:
     def __post_init__(self) -> None:
         check_choice("unit of the policy", self.unit, get_args(Unit))
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Return the cuts to make before one request.
 
         Parameters
         ----------
-        room : PruningContext
+        context : PruningContext
             State of the history before the request.
 
         Returns
@@ -333,12 +333,12 @@ class Policy:
         """
         return (self,)
 
-    def last_resort(self, room: PruningContext) -> Cut:
+    def last_resort(self, context: PruningContext) -> Cut:
         """Return the cut for a history still above its limit.
 
         Parameters
         ----------
-        room : PruningContext
+        context : PruningContext
             State of the history before the request.
 
         Returns
@@ -346,7 +346,7 @@ class Policy:
         Cut
             A cut that drops the oldest messages, unless a subclass overrides it.
         """
-        return Cut(room.limit)
+        return Cut(context.limit)
 
     @property
     def summary_call(self) -> SummaryCall | None:

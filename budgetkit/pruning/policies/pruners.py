@@ -71,9 +71,9 @@ class SlidingWindow(Policy):
         super().__post_init__()
         check_tokens("turns of the sliding window", self.turns, 1)
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Drop all turns outside the window."""
-        return (Cut(room.limit, before_turn=room.turn - self.turns),)
+        return (Cut(context.limit, before_turn=context.turn - self.turns),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,8 +95,8 @@ class Step(Policy):
 
     Examples
     --------
-    >>> room = PruningContext(tokens=6_001, limit=5_000)
-    >>> room.tokens - Step(500).cuts(room)[0].down_to
+    >>> context = PruningContext(tokens=6_001, limit=5_000)
+    >>> context.tokens - Step(500).cuts(context)[0].down_to
     1500
     """
 
@@ -106,11 +106,11 @@ class Step(Policy):
         super().__post_init__()
         check_tokens("step", self.step, 1)
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Drop whole blocks if the history exceeds its limit."""
-        surplus = room.tokens - room.limit
+        surplus = context.tokens - context.limit
         if surplus > 0:
-            return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),)
+            return (Cut(max(0, context.tokens + -surplus // self.step * self.step)),)
         return ()
 
 
@@ -156,11 +156,11 @@ class TriggerTarget(Policy):
                 f"Invalid target {brief(self.target)} for trigger {brief(self.trigger)}. Use 0 < target <= trigger."
             )
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Cut down to the target if the trigger is exceeded."""
-        if room.used(self.of) <= room.size(self.trigger, self.of):
+        if context.used(self.of) <= context.size(self.trigger, self.of):
             return ()
-        mark = room.history(room.size(self.target, self.of), self.of)
+        mark = context.history(context.size(self.target, self.of), self.of)
         return (Cut(mark, whole_turns=self.whole_turns),)
 
 
@@ -189,10 +189,10 @@ class Summarise(Policy):
     size: Amount = Share(0.2)
     text: Callable[[list[Any]], str] | None = None
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Summarise until the history fits."""
-        if room.tokens > room.limit:
-            return (Cut(room.limit, rounds=SummaryRule(self.share, self.size)),)
+        if context.tokens > context.limit:
+            return (Cut(context.limit, rounds=SummaryRule(self.share, self.size)),)
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
@@ -222,9 +222,9 @@ class Importance(Policy):
 
     rank: Callable[[Any], int] | None = None
 
-    def last_resort(self, room: PruningContext) -> Cut:
+    def last_resort(self, context: PruningContext) -> Cut:
         """Return a cut to the limit by importance."""
-        return Cut(room.limit, "importance")
+        return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
         """Return the importance from the user's function."""
@@ -261,11 +261,11 @@ class Chain(Policy):
         """The policies in order, including those of nested chains."""
         return tuple(stage for policy in self.policies for stage in policy.stages)
 
-    def last_resort(self, room: PruningContext) -> Cut:
+    def last_resort(self, context: PruningContext) -> Cut:
         """Return the last policy's cut to the limit."""
         if self.policies:
-            return self.policies[-1].last_resort(room)
-        return super().last_resort(room)
+            return self.policies[-1].last_resort(context)
+        return super().last_resort(context)
 
     @property
     def summary_call(self) -> SummaryCall | None:
@@ -315,8 +315,8 @@ class Trigger:
 
     Examples
     --------
-    >>> room = PruningContext(tokens=180_000, limit=200_000, window=200_000)
-    >>> Trigger("share", 0.9).reached(room), Trigger("window_less", 16_384, above=True).reached(room)
+    >>> context = PruningContext(tokens=180_000, limit=200_000, window=200_000)
+    >>> Trigger("share", 0.9).reached(context), Trigger("window_less", 16_384, above=True).reached(context)
     (True, False)
     """
 
@@ -331,12 +331,12 @@ class Trigger:
         """Return the threshold in tokens, messages or seconds."""
         return _mark(self.kind, self.value, window)
 
-    def reached(self, room: PruningContext) -> bool:
+    def reached(self, context: PruningContext) -> bool:
         """Return True if a rule acts now."""
         if self.kind == "idle":
-            return room.pause > self.value or (room.pause == self.value and not self.above)
-        size = room.messages if self.kind == "messages" else room.used("window")
-        mark = self.mark(room.window)
+            return context.pause > self.value or (context.pause == self.value and not self.above)
+        size = context.messages if self.kind == "messages" else context.used("window")
+        mark = self.mark(context.window)
         return self.kind == "always" or size > mark or (size == mark and not self.above)
 
 
@@ -354,9 +354,9 @@ class _Triggered(Policy):
             if field.type == "int":
                 check_tokens(name, getattr(self, name))
 
-    def acts(self, room: PruningContext) -> bool:
+    def acts(self, context: PruningContext) -> bool:
         """Return True if any or all triggers are reached, depending on `join`."""
-        reached = [trigger.reached(room) for trigger in self.triggers]
+        reached = [trigger.reached(context) for trigger in self.triggers]
         return bool(reached) and (all(reached) if self.join == "all" else any(reached))
 
 
@@ -406,12 +406,12 @@ class Compact(_Triggered):
     reattached: int = 0
     call: SummaryCall = SummaryCall()
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Compact the history if the triggers are reached."""
-        if not self.acts(room):
+        if not self.acts(context):
             return ()
         compaction = Compaction(
-            keep_tail=tokens_of(self.keep_tail, room.tokens),
+            keep_tail=tokens_of(self.keep_tail, context.tokens),
             keep_messages=self.keep_messages,
             keep_head=self.keep_head,
             important_only=self.keep_role is not None,
@@ -464,9 +464,9 @@ class ClearResults(_Triggered):
     least_gain: int = 0
     placeholder: int = 12
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Clear the older results if the triggers are reached."""
-        if not self.acts(room):
+        if not self.acts(context):
             return ()
         cut = Cut(
             0,
@@ -569,13 +569,13 @@ class DropToolResults(Policy):
         check_tokens("placeholder", self.placeholder)
         check_tokens("intact", self.intact)
 
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
+    def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
         """Replace results down to the target if the trigger is exceeded."""
-        if room.used(self.of) <= room.size(self.trigger, self.of):
+        if context.used(self.of) <= context.size(self.trigger, self.of):
             return ()
-        mark = room.size(self.trigger if self.target is None else self.target, self.of)
+        mark = context.size(self.trigger if self.target is None else self.target, self.of)
         cut = Cut(
-            room.history(mark, self.of),
+            context.history(mark, self.of),
             "results",
             placeholder=self.placeholder,
             intact=self.intact,
