@@ -120,12 +120,14 @@ def state_reader() -> TypeAdapter[Any]:
     return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
 
 
-def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
+def _one(**values: Any) -> Budget | Plan:
+    del values["budgetkit"]
     if len(values) != 1:
         raise ValueError(
             "A saved state needs exactly one of 'budget' and 'plan'. Add or remove one."
         )
-    return next(iter(values.values()))
+    value: Budget | Plan = next(iter(values.values()))
+    return value
 
 
 def _allocation(section: str, **fields: Any) -> Allocation:

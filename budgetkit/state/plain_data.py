@@ -323,7 +323,7 @@ def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 class _Untitled(GenerateJsonSchema):
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, _schema: Any) -> bool:
         return False
 
 

@@ -49,7 +49,7 @@ class Measure:
         """Count the text's tokens, with a marker in place of `head` to `tail`."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
-    def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
+    def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
         """Return True if the whole text is within a limit."""
         chunk = int(_NEVER_HALF * CHARACTERS_A_TOKEN * limit) + _CHUNK * _CHUNK
         if (
@@ -59,7 +59,7 @@ class Measure:
             return False
         return self.count(self.text) <= limit
 
-    def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
+    def bounds(self, _limit: int, _marker: str, _front: bool, _back: bool) -> tuple[int, int]:
         """Return the likely and the maximum length to keep, in code points."""
         return 0, len(self.text) - 1
 

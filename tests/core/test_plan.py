@@ -1,4 +1,4 @@
-"""The walk: toy cases in full, then the invariants that no budget may break."""
+"""Plans: toy cases in full, then the invariants that no budget may break."""
 
 from __future__ import annotations
 
@@ -26,45 +26,89 @@ def granted(plan: Plan) -> dict[str, int]:
     return {g.section: g.granted for g in plan.grants}
 
 
-def test_what_a_section_leaves_flows_down() -> None:
-    """Required first, then by importance; each takes of what the earlier left."""
-    budget = bk.Budget(
-        1_000,
-        [bk.Reserve("output", 200)],
-        [
-            bk.Allocation("history", importance=1),
-            bk.Allocation("retrieval", 400, importance=5),
-            bk.Allocation("system", required=True),
-        ],
+# Lines of a budget, its window, and what each demand is granted.
+FLOWS = [
+    bk.Allocation("history", importance=1),
+    bk.Allocation("retrieval", 400, importance=5),
+    bk.Allocation("system", required=True),
+]
+PROMISED = [
+    bk.Allocation("retrieval", importance=9),
+    bk.Allocation("history", floor=400, importance=1),
+]
+CUT_OR_DROPPED = [
+    bk.Allocation("system", required=True),
+    bk.Allocation("retrieval", 500, overflow="truncate", when_full="drop", importance=1),
+]
+ONE_TO_TWO = [bk.Allocation("a", weight=1), bk.Allocation("b", weight=2)]
+WATER = [*ONE_TO_TWO, bk.Allocation("c", weight=3)]
+FLOORED_WATER = [replace(WATER[0], floor=300), *WATER[1:]]
+FLOOR_IN_POOL = [
+    bk.Allocation("capped", 80),
+    bk.Allocation("a", importance=9),
+    bk.Allocation("b", floor=10, importance=1),
+]
+DROPS_WHOLE = [
+    bk.Allocation("a", when_full="drop", importance=9),
+    bk.Allocation("b", importance=1),
+]
+GRANTED = {
+    # required first, then by importance; each takes of what the earlier left
+    "flow": (FLOWS, 800, {"history": (900, 100), "retrieval": (900, 400), "system": (300, 300)}),
+    # a floor is kept although its section is asked last, and only as far as it is wanted
+    "floor": (PROMISED, 1_000, {"retrieval": (900, 600), "history": (900, 400)}),
+    "unwanted floor": (PROMISED, 1_000, {"retrieval": (900, 900), "history": (50, 50)}),
+    # cut to its cap, and yet left out whole where the window is full
+    "over cap": (CUT_OR_DROPPED, 1_000, {"system": (400, 400), "retrieval": (900, 500)}),
+    "over window": (CUT_OR_DROPPED, 1_000, {"system": (600, 600), "retrieval": (900, 0)}),
+    "in window": (CUT_OR_DROPPED, 1_000, {"system": (600, 600), "retrieval": (400, 400)}),
+    # 1 to 2 of 100 is 33 and 67, not 33 and 66; what one leaves goes to the others, floors first
+    "weights": (ONE_TO_TWO, 100, {"a": (500, 33), "b": (500, 67)}),
+    "rest of a weight": (ONE_TO_TWO, 100, {"a": (10, 10), "b": (500, 90)}),
+    "three weights": (WATER, 600, {"a": (900, 180), "b": (900, 360), "c": (60, 60)}),
+    "two that rise": (WATER, 600, {"a": (20, 20), "b": (900, 232), "c": (900, 348)}),
+    "floor and weights": (FLOORED_WATER, 600, {"a": (900, 350), "b": (900, 100), "c": (900, 150)}),
+    # 1 to 1 of 100, whoever stands first and is asked first; 0.1.0 stranded 40
+    **{
+        f"{names} {importance}": (
+            [
+                bk.Allocation(name, weight=1, importance=importance if name == "a" else 5)
+                for name in names
+            ],
+            100,
+            {"a": (100, 90), "b": (10, 10)},
+        )
+        for names in ("ab", "ba")
+        for importance in (1, 9)
+    },
+    # not monotone: a larger window lets the first section in whole, and the second goes
+    "small window": (DROPS_WHOLE, 59, {"a": (60, 0), "b": (60, 59)}),
+    "large window": (DROPS_WHOLE, 60, {"a": (60, 60), "b": (60, 0)}),
+}
+
+
+@pytest.mark.parametrize("name", GRANTED)
+def test_what_each_section_is_granted(name: str) -> None:
+    lines, window, sections = GRANTED[name]
+    plan = bk.allocate(
+        bk.Budget(window, (), lines), {s: asked for s, (asked, _) in sections.items()}
     )
+    assert granted(plan) == {s: given for s, (_, given) in sections.items()}
+    assert plan.used + plan.free == window
+
+
+def test_each_limit_is_what_is_left_for_the_section() -> None:
+    budget = bk.Budget(1_000, [bk.Reserve("output", 200)], FLOWS)
     plan = bk.allocate(budget, {"system": 300, "retrieval": 900, "history": 900})
-    assert granted(plan) == {"history": 100, "retrieval": 400, "system": 300}
     assert [g.limit for g in plan.grants] == [100, 400, 800]
     assert (plan.used, plan.reserved, plan.free) == (800, 200, 0)
 
 
-def test_a_floor_is_held_back_from_those_who_are_asked_before() -> None:
-    """The promise is kept although the section is asked last, and only as far as it is wanted."""
-    lines = [
-        bk.Allocation("retrieval", importance=9),
-        bk.Allocation("history", floor=400, importance=1),
-    ]
-    budget = bk.Budget(1_000, (), lines)
-    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 900})) == {
-        "retrieval": 600,
-        "history": 400,
-    }
-    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 50})) == {
-        "retrieval": 900,
-        "history": 50,
-    }
-
-
-def test_weights_divide_what_is_left_without_a_residue() -> None:
-    """1 to 2 of 100 is 33 and 67, not 33 and 66; what one leaves goes to the other."""
-    budget = bk.Budget(100, (), [bk.Allocation("a", weight=1), bk.Allocation("b", weight=2)])
-    assert granted(bk.allocate(budget, {"a": 500, "b": 500})) == {"a": 33, "b": 67}
-    assert granted(bk.allocate(budget, {"a": 10, "b": 500})) == {"a": 10, "b": 90}
+def test_floors_do_not_stretch_the_pool() -> None:
+    """A promise to an uncapped section is kept out of what the others take of the pool."""
+    budget = bk.Budget(100, (), FLOOR_IN_POOL, order="pool together")
+    plan = bk.allocate(budget, {"a": 50, "b": 50})
+    assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +125,6 @@ def test_pool(order: str, expected: dict[str, int]) -> None:
     plan = bk.allocate(budget, {"system": 100, "memory": 500, "notes": 500})
     assert granted(plan) == expected
     assert plan.shared_pool_use == expected["memory"] + expected["notes"]
-
-
-def test_overflow_of_the_cap_and_of_the_window_are_two_things() -> None:
-    """A section may be cut to its cap and yet be left out whole when the window is full."""
-    section = bk.Allocation("retrieval", 500, overflow="truncate", when_full="drop", importance=1)
-    budget = bk.Budget(1_000, (), [bk.Allocation("system", required=True), section])
-    assert granted(bk.allocate(budget, {"system": 400, "retrieval": 900}))["retrieval"] == 500
-    assert granted(bk.allocate(budget, {"system": 600, "retrieval": 900}))["retrieval"] == 0
-    assert granted(bk.allocate(budget, {"system": 600, "retrieval": 400}))["retrieval"] == 400
 
 
 def test_reserve_for_a_section_is_spent_by_it_first() -> None:
@@ -268,44 +303,6 @@ def test_every_turn_of_a_working_memory_keeps_its_4000_tokens_of_history() -> No
     assert sum(promised == 4_000 for _, promised in kept) > 30
 
 
-@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
-def test_weights_leave_nothing_free_while_somebody_asks(names: tuple[str, str]) -> None:
-    """1 to 1 of 100 with demands of 100 and 10: 90 and 10, whoever stands first; 0.1.0 stranded 40."""
-    for importance in (1, 9):
-        lines = [
-            bk.Allocation(name, weight=1, importance=importance if name == "a" else 5)
-            for name in names
-        ]
-        plan = bk.allocate(bk.Budget(100, (), lines), {"a": 100, "b": 10})
-        assert granted(plan) == {"a": 90, "b": 10}
-
-
-def test_weights_fill_like_water() -> None:
-    """1, 2 and 3 of 600: who wants less than its part takes that, and the others rise together; floors come first."""
-    lines = [
-        bk.Allocation("a", weight=1),
-        bk.Allocation("b", weight=2),
-        bk.Allocation("c", weight=3),
-    ]
-    budget = bk.Budget(600, (), lines)
-    assert granted(bk.allocate(budget, {"a": 900, "b": 900, "c": 60})) == {
-        "a": 180,
-        "b": 360,
-        "c": 60,
-    }
-    assert granted(bk.allocate(budget, {"a": 20, "b": 900, "c": 900})) == {
-        "a": 20,
-        "b": 232,
-        "c": 348,
-    }
-    promised = budget.assign(a={"floor": 300})
-    assert granted(bk.allocate(promised, {"a": 900, "b": 900, "c": 900})) == {
-        "a": 350,
-        "b": 100,
-        "c": 150,
-    }
-
-
 WEIGHTED = st.lists(
     st.tuples(
         st.integers(1, 5), st.none() | st.integers(0, 200), st.integers(0, 60), st.integers(1, 3)
@@ -426,17 +423,6 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
     budget = bk.Budget(100, (), lines, order="open by item")
     plan = bk.fit(budget, [bk.Item("a", 30), bk.Item("b", 50), bk.Item("c", 70)])
     assert (granted(plan), plan.free) == ({"a": 30, "b": 50, "c": 0}, 20)
-
-
-def test_floors_do_not_stretch_the_pool() -> None:
-    """A promise to an uncapped section is kept out of what the others take of the pool."""
-    lines = [
-        bk.Allocation("capped", 80),
-        bk.Allocation("a", importance=9),
-        bk.Allocation("b", floor=10, importance=1),
-    ]
-    plan = bk.allocate(bk.Budget(100, (), lines, order="pool together"), {"a": 50, "b": 50})
-    assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
 
 
 @pytest.mark.parametrize(
@@ -585,15 +571,6 @@ def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
         for w in (window, window + more)
     )
     assert all(a.granted <= b.granted for a, b in zip(small.grants, large.grants, strict=True))
-
-
-def test_not_monotone_where_a_window_lets_an_earlier_section_in() -> None:
-    """What flows down: a larger window lets the first section in whole, and the second goes."""
-    lines = [bk.Allocation("a", when_full="drop", importance=9), bk.Allocation("b", importance=1)]
-    small, large = (
-        granted(bk.allocate(bk.Budget(w, (), lines), {"a": 60, "b": 60})) for w in (59, 60)
-    )
-    assert (small, large) == ({"a": 0, "b": 59}, {"a": 60, "b": 0})
 
 
 def test_not_monotone_with_two_shares() -> None:
