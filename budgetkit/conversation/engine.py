@@ -445,7 +445,10 @@ def answered(steps: RequestSteps, write: Callable[[list[Message]], str]) -> Requ
 def first_request(
     rules: RequestRules, messages: Sequence[Message], tools: Any = ()
 ) -> tuple[Request, Engine]:
-    """Return the first request of a whole conversation, in OpenAI's chat format, and its engine."""
+    """Return the first request of a conversation, and its engine.
+
+    The request is in OpenAI's chat format.
+    """
     rules.check(messages)
     tally = RunningTally(rules, tools)
     tally.take(messages)

@@ -126,7 +126,7 @@ class RequestRules:
         return min(least, tokens)
 
     def shortened(self, result: Message, limit: int, what: str = "tool result") -> Message:
-        """Return a tool result of at most `limit` tokens, or a placeholder for it.
+        """Shorten a tool result to a limit, or write its placeholder.
 
         A limit below the size of an empty result raises an error.
         """

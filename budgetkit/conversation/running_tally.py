@@ -100,7 +100,10 @@ class TallyPassage(NamedTuple):
 
 @dataclass
 class TallyState:
-    """The saved part of a tally, by slot: a message's position in the conversation."""
+    """The saved part of a tally.
+
+    A slot is a message's position in the conversation.
+    """
 
     tools: list[Data] = field(default_factory=list)
 

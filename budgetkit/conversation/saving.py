@@ -42,7 +42,7 @@ from budgetkit.state import VERSION, check_version, plain_data
 
 
 class SavedSlot(NamedTuple):
-    """A message's position in the history: its size, its state, and the row of `Slots`."""
+    """One slot of the history: its size and state, and its row of `Slots`."""
 
     size: Whole  # what the history holds of it now, in tokens
     state: Whole  # see budgetkit.pruning.history

@@ -169,7 +169,7 @@ def retain(
 
 
 class WrittenSummary(NamedTuple):
-    """A summary in one request, with its slot, its tokens, and what it replaces."""
+    """A summary written for one request, and the slots that it replaces."""
 
     slot: int
     tokens: int

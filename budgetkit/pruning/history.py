@@ -177,7 +177,7 @@ class History:
         return history
 
     def renumbered(self, new: dict[int, int]) -> History:
-        """Return a history of some slots only, with new numbers in the same order."""
+        """Return a history of some slots, numbered from 0."""
         slots = {name: [column[slot] for slot in new] for name, column in vars(self.slots).items()}
         slots["unit"] = [new[unit] for unit in slots["unit"]]
         return self.restored(
