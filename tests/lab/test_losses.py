@@ -20,7 +20,7 @@ def test_over_a_cap_and_in_a_full_window_are_two_sentences() -> None:
     lines = [bk.Allocation("system", required=True), bk.Allocation("history", 150, keep="newest")]
     budget = bk.Budget(150, (), lines, deficit="signed")
     assert bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4]).warnings == (
-        "history loses 40 of 160 tokens (1 item) because it is over its cap (150). No room is left to raise it. Lower "
+        "history loses 40 of 160 tokens (1 item) because it is over its cap (150). The cap cannot rise. Lower "
         "other caps or a reserve, choose a larger window, or shorten the text.",
         "history loses 40 of 160 tokens (1 item) because the window (150) has no room for it. "
         "Lower a reserve, shorten another section, or choose a window larger by 40.",
