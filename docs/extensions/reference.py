@@ -22,19 +22,19 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def groups() -> Iterator[tuple[str, str, list[str]]]:
-    """Give each room with public names, what is in it, and those names; then each public module."""
-    rooms: dict[str, list[str]] = {}
+    """Yield each package with public names, its summary and those names, then each public module."""
+    packages: dict[str, list[str]] = {}
     modules: dict[str, ModuleType] = {}
     for name in budgetkit.__all__:
         value = getattr(budgetkit, name)
         if isinstance(value, ModuleType):
             modules[name] = value
             continue
-        room = budgetkit._MODULE_OF[name].removeprefix("budgetkit.").split(".")
-        depth = 2 if room[0] in ("lab", "extras") else 1
-        rooms.setdefault(".".join(room[:depth]), []).append(name)
-    for room, names in sorted(rooms.items()):
-        yield room, _first_line(import_module(f"budgetkit.{room}")), [f"budgetkit.{name}" for name in sorted(names)]
+        package = budgetkit._MODULE_OF[name].removeprefix("budgetkit.").split(".")
+        depth = 2 if package[0] in ("lab", "extras") else 1
+        packages.setdefault(".".join(package[:depth]), []).append(name)
+    for package, names in sorted(packages.items()):
+        yield package, _first_line(import_module(f"budgetkit.{package}")), [f"budgetkit.{name}" for name in sorted(names)]
     for name, module in sorted(modules.items()):
         yield f"bk.{name}", _first_line(module), [f"{module.__name__}.{inner}" for inner in public_names(module)]
 
@@ -51,7 +51,7 @@ def _first_line(module: ModuleType) -> str:
 
 def write_reference(app: Sphinx, config: object) -> None:
     """Write the page that lists every name; autosummary makes the page of each."""
-    lines = ["API reference", "=============", "", "Every public name, by the room that it lives in."]
+    lines = ["API reference", "=============", "", "Every public name, by package."]
     for title, said, names in groups():
         asked = [name for name in names if _question(name)]
         lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
