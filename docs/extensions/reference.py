@@ -34,13 +34,14 @@ def groups() -> Iterator[tuple[str, str, list[str]]]:
         depth = 2 if package[0] in ("lab", "extras") else 1
         packages.setdefault(".".join(package[:depth]), []).append(name)
     for package, names in sorted(packages.items()):
-        yield package, _first_line(import_module(f"budgetkit.{package}")), [f"budgetkit.{name}" for name in sorted(names)]
+        summary = _first_line(import_module(f"budgetkit.{package}"))
+        yield package, summary, [f"budgetkit.{name}" for name in sorted(names)]
     for name, module in sorted(modules.items()):
         yield f"bk.{name}", _first_line(module), [f"{module.__name__}.{inner}" for inner in public_names(module)]
 
 
 def _question(name: str) -> str:
-    """Return what a figure asks; nothing of what is no figure."""
+    """Return the question of a figure, empty for other names."""
     home, _, inner = name.rpartition(".")
     return str(getattr(getattr(import_module(home), inner), "title", "")) if home == "budgetkit.lab.figures" else ""
 
@@ -52,11 +53,11 @@ def _first_line(module: ModuleType) -> str:
 def write_reference(app: Sphinx, config: object) -> None:
     """Write the page that lists every name; autosummary makes the page of each."""
     lines = ["API reference", "=============", "", "Every public name, by package."]
-    for title, said, names in groups():
-        asked = [name for name in names if _question(name)]
-        lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
-        lines += [f"   {name}" for name in names if name not in asked]
-        lines += ["", *(f"- ``bk.figures.{name.rpartition('.')[2]}``: {_question(name)}" for name in asked)]
+    for title, summary, names in groups():
+        figures = [name for name in names if _question(name)]
+        lines += ["", title, "-" * len(title), "", summary, "", ".. autosummary::", "   :toctree: api", ""]
+        lines += [f"   {name}" for name in names if name not in figures]
+        lines += ["", *(f"- ``bk.figures.{name.rpartition('.')[2]}``: {_question(name)}" for name in figures)]
     for page in (Path(app.srcdir) / "api").glob("*.rst"):  # pages of names that have gone
         if f"   {page.stem}" not in lines:
             page.unlink()
