@@ -13,34 +13,10 @@ from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, usage_of, without_empty
-from budgetkit.requests.reading.parts import as_text
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
 COPIED = "Not counted: requests of the session that this one continues"
-
-
-def tool_call(id: Any, name: Any, arguments: Any) -> Data:
-    """Return a tool call in OpenAI's format."""
-    function = {"name": str(name or ""), "arguments": as_text(arguments)}
-    return {"id": str(id or ""), "type": "function", "function": function}
-
-
-def tool_result(id: Any, content: Any, **more: Any) -> Data:
-    """Return a tool result as a message."""
-    return {
-        "role": "tool",
-        "tool_call_id": str(id or ""),
-        "content": as_text(content),
-    } | without_empty(**more)
-
-
-def answer(content: Any, thoughts: list[str], calls: list[Data], **more: Any) -> Data:
-    """Return an answer as an assistant message."""
-    thought = "\n".join(thoughts)
-    return {"role": "assistant", "content": content} | without_empty(
-        tool_calls=calls, reasoning_content=thought, **more
-    )
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
@@ -67,10 +43,3 @@ def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
 def with_warnings(conversation: Raw, *notes: str) -> Data:
     """Return a conversation with more warnings."""
     return {**conversation, "warnings": [*(conversation.get("warnings") or ()), *notes]}
-
-
-def one_text(parts: list[Any]) -> Any:
-    """Return a single text as a string, several parts as a list, or None."""
-    if len(parts) == 1 and parts[0].get("type") == "text":
-        return parts[0]["text"]
-    return parts or None

@@ -20,18 +20,14 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.parts import content_of, objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
 from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import (
     COPIED,
     ITEMS,
-    answer,
     billed,
     notes_of,
-    one_text,
-    tool_call,
-    tool_result,
     unknown_kinds,
 )
 from budgetkit.trace.jsonl import Numbered
@@ -387,35 +383,34 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
 
 def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
     """Convert a record to its message and the results of its calls."""
-    texts: list[Data] = []
-    thoughts: list[str] = []
+    content: list[Data] = []
     calls: list[Data] = []
-    results: list[Data] = []
+    ends: Data = {}
     for part in parts:
         kind = part.get("type")
-        text = part.get("text")
-        if kind == "text" and isinstance(text, str):
-            texts.append({"type": "text", "text": text})
-        elif kind == "reasoning":
-            thoughts += [text] if isinstance(text, str) and text else []
+        if kind in ("text", "reasoning"):
+            if isinstance(text := part.get("text"), str) and text:
+                content.append({"type": kind, "text": text})
         elif kind == "tool":
             id = part.get("callID") or part.get("id")
-            input = value_at(part, "state.input")
-            calls.append(tool_call(id, part.get("tool"), {} if input is None else input))
             output = value_at(part, "state.output|state.error")
             # Without an output the tool never answered.
-            if output is not None:
-                if value_at(part, "state.time.compacted"):
-                    output = "[Old tool result content cleared]"
-                results.append(tool_result(id, output, timestamp=value_at(part, "state.time.end")))
+            if output is not None and value_at(part, "state.time.compacted"):
+                output = "[Old tool result content cleared]"
+            ends[str(id)] = value_at(part, "state.time.end")
+            call = {"toolCallId": id, "toolName": part.get("tool"), "output": output}
+            calls.append({"type": "dynamic-tool", "input": value_at(part, "state.input"), **call})
         elif kind == "file":
             is_picture = str(part.get("mime")).startswith("image/")
-            texts.append({**part, "type": "image" if is_picture else "file"})
+            content.append({**part, "type": "image" if is_picture else "file"})
         elif kind not in _SILENT:
             unknown[str(kind)] += 1
-    if not (texts or thoughts or calls):
+    if not (content or calls):
         return []
-    time = value_at(info, "time.created")
-    native = {"info": info, "parts": parts}
-    message = answer(one_text(texts), thoughts, calls, timestamp=time, native=native)
-    return [message | {"role": info["role"]}, *results]
+    record = {"role": info["role"], "content": content_of([*content, *calls])}
+    record |= without_empty(timestamp=value_at(info, "time.created"))
+    record["native"] = {"info": info, "parts": parts}
+    messages: list[Data] = read_records([record]).messages
+    for message in messages:
+        message |= without_empty(timestamp=ends.get(message.get("tool_call_id", "")))
+    return messages

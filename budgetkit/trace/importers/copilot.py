@@ -9,7 +9,7 @@ The CLI writes one event per line, with a type and its content under ``data``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import reduce
 from pathlib import PurePosixPath
@@ -17,8 +17,8 @@ from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import value_at, without_empty
-from budgetkit.requests.reading.parts import as_list, as_text, objects_in
-from budgetkit.trace.importers import answer, notes_of, tool_call, tool_result
+from budgetkit.requests.reading.parts import as_list, as_text, content_of, objects_in
+from budgetkit.trace.importers import notes_of
 
 _DEEPEST = 40
 
@@ -49,7 +49,7 @@ def copilot_chats(document: Raw) -> list[Data]:
         answers = [*_rounds(request)]
         if not answers:
             answers = [*_shown(request)]
-            unknown_calls += sum(len(message.get("tool_calls", ())) for message in answers)
+            unknown_calls += sum(message["role"] == "tool" for message in answers)
         model = _model(request) or model
 
         # The file has the usage of the last round only.
@@ -130,23 +130,32 @@ def _question(request: Raw) -> Data:
     }
 
 
+def _answer(text: Any, thought: Any, calls: Sequence[Raw], native: Any) -> Data:
+    """Return an answer as a record of parts."""
+    said = {"thinking": as_text(thought), "text": as_text(text)}
+    parts = [{"type": kind, kind: words} for kind, words in said.items() if words]
+    return {"role": "assistant", "content": content_of([*parts, *calls]), "native": native}
+
+
+def _result(id: Any, text: str, native: Any = None) -> Data:
+    """Return a tool result as a record."""
+    about = without_empty(native=native)
+    return {"role": "tool", "tool_call_id": str(id or ""), "content": text, **about}
+
+
 def _rounds(request: Raw) -> Iterator[Data]:
     """Yield each round's answer, calls and results."""
     results = value_at(request, "result.metadata.toolCallResults")
     for turn in objects_in(value_at(request, "result.metadata.toolCallRounds")):
-        calls = [
-            tool_call(call.get("id"), call.get("name"), call.get("arguments"))
-            for call in objects_in(turn.get("toolCalls"))
-        ]
-        content = turn.get("response")
-        thought = as_text(value_at(turn, "thinking.text"))
-        text = content if isinstance(content, str) else None
-        yield answer(text, [thought], calls, native=turn)
+        calls = objects_in(turn.get("toolCalls"))
+        text = turn.get("response")
+        thought = value_at(turn, "thinking.text")
+        yield _answer(text if isinstance(text, str) else None, thought, calls, turn)
         for call in calls:
-            result = value_at(results, call["id"])
+            result = value_at(results, str(call.get("id")))
             if result is not None:
-                text = "\n".join(_leaves(value_at(result, "content") or result))
-                yield tool_result(call["id"], text, native=result)
+                content = value_at(result, "content") or result
+                yield _result(call.get("id"), "\n".join(_leaves(content)), result)
 
 
 def _shown(request: Raw) -> Iterator[Data]:
@@ -156,7 +165,7 @@ def _shown(request: Raw) -> Iterator[Data]:
     """
     texts = []
     thoughts = []
-    calls: list[Data] = []
+    calls: dict[str, Data] = {}
     results = {}
     for part in objects_in(request.get("response")):
         kind = part.get("kind")
@@ -172,18 +181,19 @@ def _shown(request: Raw) -> Iterator[Data]:
             thoughts.append(as_text(part.get("value")))
         elif kind == "toolInvocationSerialized":
             id = str(part.get("toolCallId") or f"call-{len(calls) + 1}")
-            calls = [call for call in calls if call["id"] != id]  # written again as it goes on
-            calls.append(tool_call(id, part.get("toolId"), value_at(part, _SHOWN_ARGUMENTS)))
+            calls.pop(id, None)  # written again as it goes on
+            arguments = as_text(value_at(part, _SHOWN_ARGUMENTS))
+            calls[id] = {"id": id, "name": part.get("toolId"), "arguments": arguments}
             output = value_at(
                 part, "resultDetails.output|toolSpecificData.terminalCommandOutput.text"
             )
             results[id] = "\n".join(_leaves(output))
     content = "".join(texts)
     if content or calls or thoughts:
-        native = request.get("response")
-        yield answer(content or None, [*filter(None, thoughts)], calls, native=native)
-    for call in calls:
-        yield tool_result(call["id"], results.get(call["id"]))
+        thought = "\n".join(filter(None, thoughts))
+        yield _answer(content, thought, [*calls.values()], request.get("response"))
+    for id in calls:
+        yield _result(id, results[id])
 
 
 def _model(request: Raw) -> str | None:
@@ -250,14 +260,11 @@ def _message(kind: Any, data: Raw) -> Data | None:
     if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
         return {"role": "user", "content": data["summaryContent"]}
     if kind == "assistant.message":
-        calls = [
-            tool_call(call.get("toolCallId"), call.get("name"), call.get("arguments"))
-            for call in objects_in(data.get("toolRequests"))
-        ]
-        return answer(content or None, [as_text(data.get("reasoningText"))], calls)
+        calls = objects_in(data.get("toolRequests"))
+        return _answer(content, data.get("reasoningText"), calls, None)
     if kind == "tool.execution_complete":
         output = value_at(data, "result.content|error.message|result")
-        return tool_result(data.get("toolCallId"), output)
+        return _result(data.get("toolCallId"), as_text(output))
     return None
 
 

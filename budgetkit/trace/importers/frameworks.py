@@ -16,16 +16,13 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import as_text, is_item, objects_in
+from budgetkit.requests.reading.parts import as_text, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, answer, notes_of, one_text, tool_call, tool_result
-
-_CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
-_RESULTS = ("tool-return", "builtin-tool-return", "native-tool-return")
+from budgetkit.trace.importers import ITEMS, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
-    """Convert pydantic-ai messages to OpenAI's format.
+    """Convert pydantic-ai messages to records whose parts are in the table of formats.
 
     Examples
     --------
@@ -34,93 +31,50 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     'Hello world'
     """
     messages: list[Data] = []
-    instructions: list[str] = []
+    instructions: dict[str, None] = {}
+    model: Any = None
     for raw in objects_in(value.get("lines") or value.get("messages")):
-        if not isinstance(raw.get("parts"), list):
-            continue
-        records = objects_in(raw["parts"])
+        parts = objects_in(raw.get("parts"))
         if raw.get("kind") == "response":
-            messages += _response(raw, records)
+            model = raw.get("model_name") or model
+            about = {"usage": raw.get("usage"), "model": raw.get("model_name")}
+            messages.append(_record("assistant", parts, raw) | without_empty(**about))
             continue
         text = raw.get("instructions")
-        if isinstance(text, str) and text and text not in instructions:
-            instructions.append(text)
-            if len(instructions) == 1:
-                native = {"instructions": text}
-                messages.append({"role": "system", "content": text, "native": native})
-        messages += [_requested(part) for part in records]
+        if isinstance(text, str) and text:
+            if not instructions:
+                messages.append(_record("system", [text], {"instructions": text}))
+            instructions[text] = None
+        for part in parts:
+            role = "system" if part.get("part_kind") == "system-prompt" else "user"
+            content = part.get("content")
+            if part.get("tool_name"):
+                content = [part]
+            messages.append(
+                _record(role, content if isinstance(content, list) else [content], part)
+            )
 
     later = "Not counted: instructions that replaced the first instructions"
-    notes = notes_of({later: max(0, len(instructions) - 1)})
+    notes = notes_of({later: len(instructions) - 1}) if instructions else []
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
-    model = next(reversed([message["model"] for message in messages if "model" in message]), None)
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
-def _requested(part: Raw) -> Data:
-    """Return one part of a request as a message."""
-    kind = part.get("part_kind")
-    content = part.get("content")
-    about = without_empty(timestamp=part.get("timestamp")) | {"native": part}
-    if kind in _RESULTS or (kind == "retry-prompt" and part.get("tool_name")):
-        return {**_result(part), **about}
-    if kind == "system-prompt":
-        return {"role": "system", "content": as_text(content), **about}
-    return {"role": "user", "content": _content(content), **about}
+def _record(role: str, parts: list[Any], native: Raw) -> Data:
+    """Return a record with its parts under their types in the table of formats."""
+    about = without_empty(timestamp=native.get("timestamp"))
+    return {"role": role, "content": content_of([*map(_typed, parts)]), **about, "native": native}
 
 
-def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
-    """Return the assistant message of a response, and results of built-in tools."""
-    texts: list[Any] = []
-    thoughts = []
-    calls: list[Data] = []
-    results: list[Data] = []
-    for part in parts:
-        kind = part.get("part_kind")
-        if kind in _CALLS:
-            named = (part.get(name) for name in ("tool_call_id", "tool_name", "args"))
-            calls.append(tool_call(*named))
-        elif kind in _RESULTS:
-            results.append({**_result(part), "native": part})
-        elif kind == "thinking":
-            thoughts.append(as_text(part.get("content")))
-        elif kind == "text":
-            texts.append({"type": "text", "text": as_text(part.get("content"))})
-        else:
-            # A file or an image: uncountable content is listed.
-            texts.append({**part, "type": str(kind)})
-    message = answer(
-        one_text(texts),
-        thoughts,
-        calls,
-        usage=raw.get("usage"),
-        timestamp=raw.get("timestamp"),
-        model=raw.get("model_name"),
-        native=raw,
-    )
-    return [message, *results]
-
-
-def _result(part: Raw) -> Data:
-    return tool_result(part.get("tool_call_id"), part.get("content"), name=part.get("tool_name"))
-
-
-def _content(content: Any) -> Any:
-    """Return a user's message as a text or a list of parts.
-
-    Parts are texts, pictures and files.
-    """
-    if not isinstance(content, list):
-        return as_text(content)
-    parts: list[Data] = []
-    for entry in content:
-        if not isinstance(entry, Mapping):
-            parts.append({"type": "text", "text": as_text(entry)})
-        elif entry.get("kind") == "image-url" or str(entry.get("media_type")).startswith("image/"):
-            parts.append({"type": "image_url", "image_url": {"url": str(entry.get("url") or "")}})
-        else:
-            parts.append({**entry, "type": str(entry.get("kind") or "file")})
-    return one_text(parts)
+def _typed(part: Any) -> Data:
+    """Return a part with its type."""
+    if not isinstance(part, Mapping):
+        return {"type": "text", "text": as_text(part)}
+    kind = str(part.get("part_kind") or part.get("kind"))
+    if kind == "text":
+        return {"type": "text", "text": as_text(part.get("content"))}
+    more = {"content": as_text(part.get("content"))} if part.get("tool_name") else {}
+    return {**part, "type": kind, **more}
 
 
 def agents_traces_documents(value: Raw) -> list[Data]:
