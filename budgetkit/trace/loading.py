@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,9 +23,10 @@ import budgetkit.frames as pd
 from budgetkit.budget import brief, one_line, quoted, warn_caller
 from budgetkit.budget.errors import missing_file, unknown_name
 from budgetkit.files import data_files, data_path
-from budgetkit.message import Data, Raw
+from budgetkit.message import Raw
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
+    Format,
     format_label,
     format_names,
     holds,
@@ -53,6 +54,7 @@ from budgetkit.trace.opening import made_trace, place_name
 from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
+_LOOKED_AT = 200  # records without a known kind, after which a file is not a session
 _FRAME, _VALUE = "the frame", "the given value"
 #: A path, a shipped trace's name, an open file, a frame, or messages and request bodies as values.
 Source = Any
@@ -157,13 +159,12 @@ class Loader:
             for line, value in unbroken(everything):
                 yield from ((line, entry) for entry in self._split(value, f"{name}, line {line}"))
             return
-        records, is_session = sessions.looked_at(everything)
+        records, row = _line_format(everything)
         everything = chain(records, numbered)
-        if is_session:
-            yield from sessions.session_conversations(everything)
-            return
         start, begins = first
-        row = row_of_lines(begins)
+        if row is not None and row.name in sessions.SESSIONS:
+            yield from sessions.session_conversations(everything, row.name)
+            return
         if row is not None:
             # Lines that form one document; unreadable ones are left out with a warning.
             entries = [*everything]
@@ -178,7 +179,7 @@ class Loader:
         everything = unbroken(everything)
         if isinstance(begins, Mapping) and row_of(begins) is None and is_record(begins):
             document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-            for conversation in _converted(document) or [document]:
+            for conversation in converted(document) or [document]:
                 yield start, conversation
             return
         spans: list[Numbered] = []  # in a log of spans, the models' spans hold conversations
@@ -207,7 +208,7 @@ class Loader:
             return [row for _, row in table.conversations(enumerate(value, start=1))]
         native: list[Any] | None
         with place_name(where):
-            native = _converted(value)
+            native = converted(value)
         if native is None:
             native = _by_plugin(value, where)
         if native is not None:
@@ -293,16 +294,21 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
     return None
 
 
-def _converted(value: Any) -> list[Data] | None:
-    """Convert a JSON value of a known format to conversations, or return None."""
-    lines = value.get("loglines") if isinstance(value, Mapping) else value
-    if not isinstance(lines, list) or not lines or not sessions.matches(lines[0]):
-        return converted(value)
-    conversations = []
-    for _, conversation in sessions.session_conversations(enumerate(lines, start=1)):
-        messages = [*map(raw_of, conversation["messages"])]
-        conversations.append({**conversation, "messages": messages})
-    return conversations or None
+def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
+    """Read records until one shows the format of the lines.
+
+    A session may begin with records of unknown kinds, each with a kind and no role.
+    """
+    records = []
+    for line, value in islice(numbered, _LOOKED_AT):
+        records.append((line, value))
+        row = row_of_lines(value)
+        if row is not None and (len(records) == 1 or row.name in sessions.SESSIONS):
+            return records, row
+        has_kind = isinstance(value_at(value, "type"), str) or len(records) > 1
+        if not has_kind or value_at(value, "role") is not None:
+            break
+    return records, None
 
 
 @cache

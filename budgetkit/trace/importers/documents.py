@@ -44,6 +44,7 @@ from budgetkit.trace.importers import (
     copilot,
     frameworks,
     notes_of,
+    sessions,
     with_warnings,
 )
 from budgetkit.trace.importers.frameworks import answered, model_of, searches_in
@@ -76,10 +77,15 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     >>> converted(body)[0]["messages"][0]["content"]
     'Hello world'
     """
-    if isinstance(value, list) and value:
-        row = row_of_lines(raw_of(value[0]))
+    lines = value_at(value, "loglines") or value
+    if isinstance(lines, list) and lines:
+        lines = [*map(raw_of, lines)]
+        row = row_of_lines(lines[0])
+        if row is not None and row.name in sessions.SESSIONS:
+            found = sessions.session_conversations(enumerate(lines, start=1), row.name)
+            return [c | {"messages": [*map(raw_of, c["messages"])]} for _, c in found]
         if row is not None:
-            return by_document({"lines": [*map(raw_of, value)]}, row)
+            return by_document({"lines": lines}, row)
     value = _as_document(value)
     if not isinstance(value, Mapping) or (
         "messages" in value and str(value.get("format")) in format_names()
