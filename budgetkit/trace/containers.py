@@ -18,7 +18,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -114,22 +114,17 @@ def _split(
 
 def _aider(text: str) -> list[Numbered]:
     """Read Aider's history without Aider's own output."""
-    headers = [*_AIDER.finditer(text)]
     # A history that was cut begins in the middle of a session.
-    starts = [(0, 0, "")] + [(header.start(), header.end(), header[1]) for header in headers]
-    ends = [header.start() for header in headers] + [len(text)]
+    pieces = ["", *_AIDER.split(text)]
     sessions = []
     number = 1  # the line that a session begins on
-    counted_to = 0
-    for (start, after, title), end in zip(starts, ends, strict=True):
-        number += text.count("\n", counted_to, start)
-        counted_to = start
-        lines = text[after:end].splitlines()
-
+    for title, body in zip(pieces[::2], pieces[1::2], strict=True):
         # Lines of one speaker are put together at the end: to lengthen a text line by line takes its length each time.
         turns: list[tuple[str, list[str]]] = []
-        for line in lines:
+        aside = 0
+        for line in body.splitlines():
             if line.startswith(">"):
+                aside += 1
                 continue
             role = "user" if line.startswith("#### ") else "assistant"
             if turns and (turns[-1][0] == role or not line.strip()):
@@ -137,15 +132,10 @@ def _aider(text: str) -> list[Numbered]:
             elif line.strip():
                 turns.append((role, [line.removeprefix("#### ")]))
         messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
-
-        aside = sum(line.startswith(">") for line in lines)
         warnings = [f"Left out: {many(aside, 'line')} of Aider's own output."] if aside else []
-        conversation = {
-            "messages": messages,
-            "format": "aider",
-            **without_empty(id=title.strip(), warnings=warnings),
-        }
-        sessions.append((number, conversation))
+        about = without_empty(id=title.strip(), warnings=warnings)
+        sessions.append((number, {"messages": messages, "format": "aider", **about}))
+        number += body.count("\n")
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions
 
 
@@ -265,7 +255,7 @@ class Opener:
             table = TableReader(name, self.columns)
             yield name, table.binary(_content(stream, name), "excel", self.outflow)
             return
-        if foreign := foreign_archive(names):
+        if foreign := foreign_kind(members=names):
             raise ValueError(f"{name} is {foreign}")
 
         # An export names its conversations; its other files are settings and pictures.
@@ -338,20 +328,21 @@ def _utf16(head: bytes) -> str:
     """Return the encoding of UTF-16 text, or "" for other text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
-        return "utf-16-le"
-    if len(head) >= 4 and head[0] == head[2] == 0 and head[1]:
-        return "utf-16-be"
+    for encoding, zeros in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if head[zeros:4:2] == b"\0\0" and head[1 - zeros]:
+            return encoding
     return ""
 
 
-def foreign_kind(head: bytes) -> str:
-    """Name the kind of an unsupported file, recognised by its first bytes, and give advice.
+def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
+    """Name the kind of an unsupported file, and give advice.
+
+    Files are recognised by their first bytes, archives by their members.
 
     Examples
     --------
-    >>> foreign_kind(b"%PDF-1.7")
-    'a PDF. Export the chat as JSON, Markdown or text.'
+    >>> foreign_kind(b"%PDF-1.7"), foreign_kind(members={"word/document.xml"})
+    ('a PDF. Export the chat as JSON, Markdown or text.', 'a Word document. Save it as plain text.')
     >>> foreign_kind(b"User: Hello")
     ''
     """
@@ -361,24 +352,12 @@ def foreign_kind(head: bytes) -> str:
         here = start[kind.get("at", 0) :]
         if kind.get("is_text"):
             here = here.lstrip("\xef\xbb\xbf \t\r\n").lower()
-        if here.startswith(tuple(kind.get("starts", ()))):
+        if here.startswith(tuple(kind.get("starts", ()))) or {*kind.get("members", ())} & {
+            *members
+        }:
             return f"{kind['label']}. {kind['instead']}"
     if b"\x00" in head:
         return "a binary file of an unknown kind. Export the chat as JSON, Markdown or text."
-    return ""
-
-
-def foreign_archive(names: set[str]) -> str:
-    """Name the kind of an unsupported archive, recognised by its files, and give advice.
-
-    Examples
-    --------
-    >>> foreign_archive({"word/document.xml"})
-    'a Word document. Save it as plain text.'
-    """
-    for kind in read_toml("formats.toml")["kind"]:
-        if names & {*kind.get("members", ())}:
-            return f"{kind['label']}. {kind['instead']}"
     return ""
 
 

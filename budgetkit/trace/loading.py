@@ -35,8 +35,7 @@ from budgetkit.requests.reading.formats import (
     row_of_lines,
     value_at,
 )
-from budgetkit.requests.reading.parts import as_list
-from budgetkit.requests.reading.records import LocatedMessage, is_record, raw_of
+from budgetkit.requests.reading.records import LocatedMessage, is_record
 from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings
@@ -432,12 +431,16 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     >>> list_traces("support-chat")[["id", "format"]].to_dict("records")
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
-    rows = []
-    for id, value, _ in Loader(columns=columns).sources(source):
-        messages = as_list(value["messages"])
-        name = str(id if value.get("id") is None else value["id"])
-        label = format_label(str(value.get("format") or "openai-chat"))
-        rows.append((name, _title(value), label, len(messages), sum(map(_length, messages))))
+    rows = [
+        (
+            trace.id,
+            _title(trace.fields),
+            trace.format,
+            len(trace.messages),
+            sum(len(message.text) for message in trace.messages),
+        )
+        for trace in iter_traces(source, columns=columns)
+    ]
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
 
@@ -499,14 +502,6 @@ def _title(value: Raw) -> str:
     titles = (value.get(name) for name in ("title", "name"))
     title = next((title for title in titles if isinstance(title, str)), "")
     return " ".join(title.split())
-
-
-def _length(record: Any) -> int:
-    """Count the characters of text in a message that has not been checked."""
-    content = value_at(raw_of(record), "content")
-    parts = content if isinstance(content, list) else [content]
-    texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
-    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _found(source: str | os.PathLike[str]) -> Any:

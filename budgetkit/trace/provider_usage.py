@@ -17,17 +17,23 @@ from budgetkit.requests.reading.formats import seconds
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.trace.conversation import Trace
 
-_TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
-_OPTIONAL = [
-    "cache_write_5m_tokens",
-    "cache_write_1h_tokens",
-    "billed_input_tokens",
-    "billed_output_tokens",
-]
+_OPTIONAL = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
+_OPTIONAL += ["billed_input_tokens", "billed_output_tokens"]
 _TIMES = ["time", "started"]
-_MARKS = ["side_chain", "left", "is_summary"]
-_PRICED = ["tier", "region"]
-_PAID = ["web_searches", "paid_tools", "media_tokens"]
+# The columns, and the value of each where a record lacks it.
+_DEFAULTS: Mapping[str, Any] = {
+    "message_index": -1,
+    "model": "",
+    **dict.fromkeys(
+        ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"], 0
+    ),
+    **dict.fromkeys(["context_tokens", "fresh_tokens"], 0),
+    **dict.fromkeys(_OPTIONAL, -1),
+    **dict.fromkeys(_TIMES, 0.0),
+    **dict.fromkeys(["side_chain", "left", "is_summary"], False),
+    **dict.fromkeys(["tier", "region"], ""),
+    **dict.fromkeys(["web_searches", "paid_tools", "media_tokens"], 0),
+}
 _MOST = 1 << 53
 #: The provider's token counts, with one array per column.
 Usage = Mapping[str, npt.NDArray[Any]]
@@ -41,28 +47,18 @@ def usage_columns(trace: Trace) -> Usage:
     records = objects_in(trace.fields.get("usage"))
     rows = [row for row in records if _is_reading(row, len(trace.messages))]
 
-    def column(name: str, kind: type, default: object = None) -> list[Any]:
-        return [value if type(value := row.get(name)) is kind else default for row in rows]
-
-    columns: dict[str, Any] = {
-        "message_index": column("message_index", int, -1),
-        "model": column("model", str),
-    }
-    columns |= {name: [row.get(name) for row in rows] for name in (*_TOKENS, "context_tokens")}
-    cached = [column(f"cache_{kind}_tokens", int, 0) for kind in ("read", "write")]
-    columns["fresh_tokens"] = [
-        max(0, whole - read - written)
-        for whole, read, written in zip(column("context_tokens", int), *cached, strict=True)
-    ]
-    columns |= {name: column(name, int, -1) for name in _OPTIONAL}
-    columns |= {name: [seconds(row.get(name)) for row in rows] for name in _TIMES}
-    columns |= {name: [row.get(name) is True for row in rows] for name in _MARKS}
-    columns |= {name: column(name, str, "") for name in _PRICED}
-    columns |= {name: column(name, int, 0) for name in _PAID}
-    # Texts stay as they are; without a request no value shows the type.
-    kinds = dict.fromkeys(["model", *_PRICED], "object")
-    usual = None if rows else "int64"
-    return {name: np.array(values, kinds.get(name, usual)) for name, values in columns.items()}
+    columns: dict[str, Any] = {}
+    for name, default in _DEFAULTS.items():
+        values = [
+            value if type(value := row.get(name)) is type(default) else default for row in rows
+        ]
+        columns[name] = np.array(values, object if default == "" else type(default))
+    columns["model"][columns["model"] == ""] = None
+    for name in _TIMES:
+        columns[name] = np.array([seconds(row.get(name)) for row in rows], "float64")
+    cached = columns["cache_read_tokens"] + columns["cache_write_tokens"]
+    columns["fresh_tokens"] = np.maximum(0, columns["context_tokens"] - cached)
+    return columns
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:

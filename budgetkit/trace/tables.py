@@ -50,7 +50,6 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"FEA1": "arrow",
     _STREAM: "arrow",
-    b"\xd0\xcf\x11\xe0": "xls",
 }
 
 
@@ -91,10 +90,6 @@ class TableReader:
 
     def binary(self, content: bytes, kind: str, outflow: Outflow) -> Iterator[Numbered]:
         """Read a spreadsheet, parquet or arrow file, after checking its unpacked size."""
-        if kind == "xls":
-            raise ValueError(
-                f"{self.name}: Excel files from before 2007 (.xls) are not supported. Save it as .xlsx."
-            )
         read = {"excel": _excel, "parquet": _parquet, "arrow": _feather}[kind]
         rows = read(content, outflow)
         return self.conversations(enumerate(self._explained(rows, outflow), start=2))
@@ -263,9 +258,7 @@ def _cell(value: Any) -> Any:
         return {str(key): _cell(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_cell(member) for member in value]
-    if hasattr(value, "tolist"):
-        return _cell(value.tolist())
-    return str(value)
+    return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
 def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:

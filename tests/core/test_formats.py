@@ -589,7 +589,7 @@ def test_an_extra_that_is_not_there_is_named(
 def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError,
-        match=r"a.xls: Excel files from before 2007 \(.xls\) are not supported. Save it as .xlsx.",
+        match=r"a.xls is an Excel file from before 2007 \(.xls\). Save it as .xlsx.",
     ):
         bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
     pytest.importorskip("zstandard")
