@@ -19,10 +19,10 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked
 from budgetkit.requests.reading.parts import as_list, objects_in
-from budgetkit.requests.reading.records import call_order, placed
+from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.importers import with_warnings
+from budgetkit.trace.importers import in_call_order, with_warnings
 from budgetkit.trace.tally import last_user
 
 
@@ -77,7 +77,8 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         kind = "an empty list" if messages == [] else f"a value of type {type(messages).__name__}"
         raise ValueError(f"{where}: Invalid messages: {kind}. Expected {expected}.")
     file = where.rpartition(", line ")[0]
-    lines, values = zip(*map(placed, messages), strict=True)
+    value = in_call_order(value)
+    lines, values = zip(*map(placed, value["messages"]), strict=True)
     places = [
         f"{where}, message {n}" if at is None else f"{file}, line {at}"
         for n, at in enumerate(lines, start=1)
@@ -90,25 +91,16 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         meta = {}
     if "usage" in fields:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
-    if _orphan(read_messages) is not None:
-        # A result before its call is moved after it, and the indices of messages are updated.
-        order = call_order(values)
-        read_messages = [read_messages[place] for place in order]
-        places = [places[place] for place in order]
-        moved = {place: new for new, place in enumerate(order)}
-        if isinstance(fields.get("usage"), list):
-            fields["usage"] = [_moved(row, "message_index", moved) for row in fields["usage"]]
-        meta = _moved(meta, "contexts_apply_to_message", moved)
-        orphan = _orphan(read_messages)
-        if orphan is not None:  # no provider accepts it
-            id = read_messages[orphan].tool_call_id
-            call = "without the id of a call"
-            if id:
-                call = f"for call {brief(id)}, which no message makes"
-            raise ValueError(
-                f"{places[orphan]}: a tool result {call}. "
-                "Put the assistant message with that call before it, or leave it out."
-            )
+    orphan = _orphan(read_messages)
+    if orphan is not None:  # no provider accepts it
+        id = read_messages[orphan].tool_call_id
+        call = "without the id of a call"
+        if id:
+            call = f"for call {brief(id)}, which no message makes"
+        raise ValueError(
+            f"{places[orphan]}: a tool result {call}. "
+            "Put the assistant message with that call before it, or leave it out."
+        )
     messages = tuple(read_messages)
     # The passages by message; those beside the messages belong to one of them.
     contexts = {index: message.contexts for index, message in enumerate(messages)}
@@ -209,14 +201,6 @@ def _orphan(messages: Sequence[Message]) -> int | None:
         ):
             return place
     return None
-
-
-def _moved(row: Any, name: str, places: Mapping[int, int]) -> Any:
-    """Return a record with the index of its message updated."""
-    place = row.get(name) if isinstance(row, Mapping) else None
-    if type(place) is not int:
-        return row
-    return {**row, name: places.get(place, place)}
 
 
 def to_line(trace: Trace) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, usage_of, without_empty
+from budgetkit.requests.reading.records import call_order, raw_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
@@ -43,3 +44,23 @@ def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
 def with_warnings(conversation: Raw, *notes: str) -> Data:
     """Return a conversation with more warnings."""
     return {**conversation, "warnings": [*(conversation.get("warnings") or ()), *notes]}
+
+
+def in_call_order(conversation: Raw) -> Data:
+    """Return a conversation with each tool result after its call.
+
+    The indices of messages are updated.
+    """
+    messages = conversation["messages"]
+    order = call_order([*map(raw_of, messages)])
+    places = {before: after for after, before in enumerate(order)}
+
+    def moved(row: Any, name: str) -> Any:
+        place = row.get(name) if isinstance(row, Mapping) else None
+        return {**row, name: places.get(place, place)} if type(place) is int else row
+
+    ordered = {**conversation, "messages": [messages[place] for place in order]}
+    if isinstance(conversation.get("usage"), list):
+        ordered["usage"] = [moved(row, "message_index") for row in conversation["usage"]]
+    meta = moved(conversation.get("meta"), "contexts_apply_to_message")
+    return ordered | without_empty(meta=meta)

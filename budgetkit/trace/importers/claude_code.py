@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 from typing import Any
 
@@ -105,11 +106,32 @@ class Entry:
 
     line: int
     record: Raw
-    message: Data | None
     counts: bool
-    started: Any = None  # when the newest message was written that the request sends
-    usage: Raw | None = None
-    calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
+    started: Any  # when the newest message was written that the request sends
+    messages: list[Data]
+    usages: list[Any]
+
+    @cached_property
+    def message(self) -> Data | None:
+        """The message of all records, each call once."""
+        if len(self.messages) < 2:
+            return self.messages[0] if self.messages else None
+        joined: Data = {}
+        blocks: list[Any] = []
+        ids: set[Any] = set()
+        for message in self.messages:
+            joined |= message
+            for block in _blocks(message):
+                id = _name(value_at(block, "id"))
+                if not id or id not in ids:
+                    blocks.append(block)
+                    ids.add(id)
+        return joined | {"content": blocks}
+
+    @property
+    def usage(self) -> Any:
+        """The newest of the largest records of usage."""
+        return max(reversed(self.usages), key=_answered, default=None)
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
@@ -277,12 +299,14 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     sent_at: Any = None
     for (line, record), counts in zip(records, on_main_branch, strict=True):
         message = _message_of(record)
-        usage = message.pop("usage", record.get("usageMetadata")) if message else None
+        messages = [message] if message else []
+        usages = [message.pop("usage", record.get("usageMetadata")) for message in messages]
         id = _answer_id(record)
         if id is not None and id in answers:
-            _go_on(answers[id], message, usage)
+            answers[id].messages += messages
+            answers[id].usages += usages
             continue
-        entries.append(Entry(line, record, message, counts, started=sent_at, usage=usage))
+        entries.append(Entry(line, record, counts, sent_at, messages, usages))
         if id is not None:
             answers[id] = entries[-1]
         if message is not None and message.get("role") != "assistant":
@@ -302,26 +326,6 @@ def _answer_id(record: Raw) -> Hashable | None:
     return ids if any(ids) else None
 
 
-def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
-    """Add the blocks of another record to an answer."""
-    before = entry.message or {}
-    if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
-        before = {**before, "content": [*_blocks(before)]}
-        entry.calls = _block_ids(before)
-    more = {**(message or {})}
-    blocks = before["content"]
-    blocks += [block for block in _blocks(more) if _name(value_at(block, "id")) not in entry.calls]
-    entry.calls |= _block_ids(more)
-    entry.message = {**before, **more, "content": blocks}
-    if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
-        entry.usage = usage
-
-
-def _block_ids(message: Raw) -> set[str]:
-    ids = (block.get("id") for block in objects_in(_blocks(message)))
-    return {id for id in ids if isinstance(id, str) and id}
-
-
 def _answered(usage: Any) -> int:
     tokens = value_at(usage, "output_tokens")
     return tokens if type(tokens) is int else -1
@@ -338,23 +342,13 @@ def _blocks(message: Raw) -> list[Any]:
 
 def _message_of(event: Raw) -> Data | None:
     """Return an event's message, or a compaction's summary."""
-    message = event.get("message")
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
         text = event.get("summary", event.get("content"))
-        if not isinstance(text, str | list):
-            return None
-        return {"role": "user", "content": text}
+        return {"role": "user", "content": text} if isinstance(text, str | list) else None
+    message = event.get("message")
     if not isinstance(message, Mapping):
         return None
     content = message.get("content")
-    if message.get("role") == "toolResult":
-        id = message.get("toolCallId")
-        result = {"type": "tool_result", "tool_use_id": id, "content": content}
-        result |= without_empty(is_error=bool(message.get("isError")))
-        return {**message, "role": "user", "content": [result]}
-    if message.get("role") == "bashExecution":
-        texts = [str(message.get(name) or "") for name in ("command", "output")]
-        return {"role": "user", "content": "\n".join(texts)}
     # A result without an id answers the oldest call.
     about = {"tool_call_id": ""} if message.get("role") == "tool" else {}
     return {**about, **message, "content": content if isinstance(content, str | list) else None}

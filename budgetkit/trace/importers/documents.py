@@ -43,6 +43,7 @@ from budgetkit.trace.importers import (
     agents,
     copilot,
     frameworks,
+    in_call_order,
     notes_of,
     sessions,
     with_warnings,
@@ -267,12 +268,8 @@ def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
     """Pair calls with results, order them, and add the warnings."""
-    # Results before their call are moved after it, and usage with its message.
-    order = call_order([*map(raw_of, conversation["messages"])])
-    places = {before: after for after, before in enumerate(order)}
-    for row in usage:
-        row["message_index"] = places.get(row["message_index"], row["message_index"])
-    messages = [conversation["messages"][place] for place in order]
+    conversation = in_call_order(conversation | without_empty(usage=usage))
+    messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
     notes = [*notes, *paired(messages, is_strict, pairing)]
     for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
@@ -284,8 +281,7 @@ def _finished(
             conversation["id"] = id
     if not isinstance(conversation.get("usage"), list):
         conversation.pop("usage", None)
-    conversation["messages"] = messages
-    return conversation | without_empty(usage=usage, warnings=list(dict.fromkeys(notes)))
+    return conversation | without_empty(warnings=list(dict.fromkeys(notes)))
 
 
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
