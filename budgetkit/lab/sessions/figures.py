@@ -35,10 +35,11 @@ from budgetkit.plan import Flags, Ints
 _MOST_PLACES = 400  # of a lane; a page is not wider
 _LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
 _PIXELS = 58  # of a lane
-# Where a rule acts: the table's column, the name, symbol, colour and size of its mark.
-_ACTS = (
+# Marks of a lane: the table's column, the name, symbol, colour and size.
+_MARKS = (
     ("compacts", "compaction", "triangle-down", ALARM, 8),
     ("clears", "results cleared", "circle", ORANGE, 4),
+    ("needed", "a call needs it", "x", ALARM, 8),
 )
 
 
@@ -110,36 +111,31 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         style = {"color": SLATE, "width": 1.3}
         traces.append(line(part["request"], height, line=style, name=title, **hover(texts)))
 
-        # The requests at which the rule summarises, clears or drops.
-        for column, word, symbol, colour, size in _ACTS:
-            here = part[part[column]]
-            if here.empty:
-                continue
-            texts = [
-                f"{title}: {word} at request {at:,}, {tokens:,} tokens after"
-                for at, tokens in here[["request", "sent"]].values
-            ]
-            mark = {"symbol": symbol, "color": colour, "size": size}
-            at = height[here.index]
-            traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
-
-        # The requests that contain or need the followed message.
+        # The requests that contain the followed message.
         base = -lane - 0.07
         there = part.loc[part["followed"], "request"]
         if not there.empty:
             ends = [int(there.min()), int(there.max())]
             shown = hover([f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2)
             traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
-        needed = part[part["needed"]]
-        if not needed.empty:
+
+        # The requests at which the rule summarises, clears or drops, and those that need the message.
+        for column, word, symbol, colour, size in _MARKS:
+            here = part[part[column]]
+            if here.empty:
+                continue
+            at = height[here.index]
+            ends = here["sent"].map("{:,} tokens after".format)
+            if column == "needed":
+                at = [base] * len(here)
+                ends = here["followed"].map({True: "it is there", False: "it is gone"})
             texts = [
-                f"{title}: needed at request {at:,} and is {'there' if is_there else 'gone'}"
-                for at, is_there in needed[["request", "followed"]].values
+                f"{title}: {word} at request {request:,}, {end}"
+                for request, end in zip(here["request"], ends, strict=True)
             ]
-            colours = [GREEN if is_there else ALARM for is_there in needed["followed"]]
-            mark = {"symbol": "x", "color": colours, "size": 8}
-            on_base = [base] * len(needed)
-            traces.append(points(needed["request"], on_base, marker=mark, **hover(texts)))
+            colours = [GREEN if end == "it is there" else colour for end in ends]
+            mark = {"symbol": symbol, "color": colours, "size": size}
+            traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
         words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{title}</b> {words}", 0, -lane + _LANE + 0.05, **above))
@@ -155,11 +151,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
 
     # The legend has entries for what the table contains.
     traces.append(line([None], [None], name="prompt", line={"color": SLATE, "width": 2}))
-    marks = (
-        *_ACTS,
-        ("followed", "the message is there", "square", GREEN, 0),
-        ("needed", "a call needs it", "x", ALARM, 0),
-    )
+    marks = (*_MARKS, ("followed", "the message is there", "square", GREEN, 0))
     for column, name, symbol, colour, _ in marks:
         if table[column].any():
             mark = {"symbol": symbol, "color": colour, "size": 9}
