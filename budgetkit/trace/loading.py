@@ -69,14 +69,10 @@ class NoConversationError(ValueError):
 
 @dataclass(frozen=True)
 class Loader:
-    """A loader of conversations from files and values.
-
-    Outlined conversations are loaded without long texts, which a bill does not need.
-    """
+    """A loader of conversations from files and values."""
 
     progress: Progress | None = None
     columns: Columns = None
-    outlined: bool = False
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
         """Yield the conversations of a source, with default ids and places."""
@@ -97,8 +93,6 @@ class Loader:
         else:
             stem = PurePosixPath(_name(source)).stem
             for name, numbered in self._parts(source):
-                if self.outlined:
-                    numbered = ((line, _outline(value)) for line, value in numbered)
                 try:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
@@ -260,22 +254,6 @@ class Loader:
             note = f"Left out: entries without a conversation ({len(refused):,}: entry {entries})."
             conversations[0] = with_warnings(conversations[0], note)
         return conversations
-
-
-# Of a text longer than the first number of characters an outline keeps the second.
-_LONG = 2_000
-_KEPT = 100
-
-
-def _outline(value: Any) -> Any:
-    """Return the start of a long text, and its length."""
-    if isinstance(value, str) and len(value) > _LONG:
-        return f"{value[:_KEPT]} {len(value)}"
-    if isinstance(value, dict):
-        return {name: _outline(field) for name, field in value.items()}
-    if isinstance(value, list):
-        return [_outline(entry) for entry in value]
-    return value
 
 
 def _by_plugin(value: Any, where: str) -> list[Raw] | None:

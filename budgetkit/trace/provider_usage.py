@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import budgetkit.frames as pd
 from budgetkit.counters import Count
-from budgetkit.message import SYSTEM_ROLES, Message, Raw
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
@@ -44,8 +44,14 @@ def usage_columns(trace: Trace) -> Usage:
 
     Missing numbers are -1 and missing times NaN. Times are in seconds since 1970.
     """
-    records = objects_in(trace.fields.get("usage"))
-    rows = [row for row in records if _is_reading(row, len(trace.messages))]
+    places = range(len(trace.messages))
+    rows = [
+        row
+        for row in objects_in(trace.fields.get("usage"))
+        if type(size := row.get("context_tokens")) is int
+        and 0 <= size < _MOST
+        and ((place := row.get("message_index")) is None or place in places)
+    ]
 
     columns: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
@@ -109,14 +115,6 @@ def in_line(usage: Usage) -> Ints:
     places = np.where(usage["is_summary"], -1, usage["message_index"])
     latest = np.concatenate(([0], np.maximum.accumulate(places)[:-1])) if len(places) else places
     return np.flatnonzero(places > np.maximum(latest, 0))
-
-
-def _is_reading(row: Raw, messages: int) -> bool:
-    """Return True if a usage record has the size of a prompt."""
-    index = row.get("message_index")
-    context = row.get("context_tokens")
-    is_placed = index is None or (type(index) is int and 0 <= index < messages)
-    return is_placed and type(context) is int and 0 <= context < _MOST
 
 
 def unpaired(trace: Trace | Sequence[Message]) -> list[int]:

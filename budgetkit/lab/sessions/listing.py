@@ -337,11 +337,11 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a session's bill with its sub-agents, or return None if that is impossible."""
     module = import_module("budgetkit.lab.sessions.session")
     try:
-        session, *agents = module.outlined_sessions(Path(path))
+        session = module.Session(Path(path))
         parts = session.parts
         # The misses and compactions of sub-agents are left out.
         own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
-        parts += [part | own for agent in agents for part in agent.parts]
+        parts += [part | own for agent in session.agents for part in agent.parts]
     except (ValueError, OSError, TypeError):
         return {**dict.fromkeys(BILLED), "parts": [{}]}
     totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}

@@ -10,12 +10,11 @@ its error.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
@@ -34,8 +33,6 @@ from budgetkit.models import price_list
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, Usage, counted_prompts, load_traces, usage_columns, usage_frame
-from budgetkit.trace.loading import Loader
-from budgetkit.trace.opening import made_trace
 
 # beyond these a scale is no scale
 _LEAST_GROWTH = 0.5
@@ -544,23 +541,21 @@ class Session:
         if self.prices is not None:
             given = prices_of(self.prices) or Prices("")
             return ((given, given),) * len(self.columns["model"])
-        known: dict[Prices, Prices] = {}
-        rates = {}
-        # No listed price changes within half an hour. Requests at the same prices have the same objects.
+        # No listed price changes within half an hour.
         halves = np.nan_to_num(self.columns["time"] // _HALF_HOUR, nan=-1.0).tolist()
         names = (self.columns[name].tolist() for name in ("model", "tier", "region"))
         keys = [*zip(halves, *names, strict=True)]
+        rates = {}
         for key in dict.fromkeys(keys):
             half, name, tier, region = key
-            short = long = Prices("")
-            if name is not None:
-                on = datetime.fromtimestamp(half * _HALF_HOUR, UTC) if half >= 0 else None
-                short, long = (
-                    known_prices(name, on, hour=hour, tier=tier, region=region)
-                    for hour in (False, True)
-                )
-            rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
-        return tuple(rates[key] for key in keys)
+            on = datetime.fromtimestamp(half * _HALF_HOUR, UTC) if half >= 0 else None
+            rates[key] = tuple(
+                known_prices(name, on, hour=hour, tier=tier, region=region) if name else Prices("")
+                for hour in (False, True)
+            )
+        # Requests at the same prices have the same objects.
+        same = {prices: prices for pair in rates.values() for prices in pair}
+        return tuple((same[short], same[long]) for short, long in map(rates.__getitem__, keys))
 
     @cached_property
     def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:
@@ -576,11 +571,3 @@ _KINDS: Mapping[str, str] = {
     "assistant": "answers and calls",
     "system": "instructions in the log",
 }
-
-
-def outlined_sessions(path: Path) -> Iterator[Session]:
-    """Read a session and its sub-agents, without long texts."""
-    for number, source in enumerate(Loader(outlined=True).sources(path)):
-        trace = made_trace(source[1], source[0], source[2])
-        if number == 0 or usage_columns(trace)["side_chain"].any():
-            yield Session(trace)
