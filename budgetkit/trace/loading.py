@@ -28,7 +28,6 @@ from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
     Format,
     format_label,
-    format_names,
     holds,
     nearest_format,
     row_of,
@@ -145,12 +144,6 @@ class Loader:
         table = TableReader(name, self.columns)
         if table.fits(first[1]):
             yield from table.conversations(unbroken(everything))
-            return
-        # A whole conversation written by `to_line`, with any other fields of its format.
-        is_list = isinstance(value_at(first[1], "messages"), list)
-        if is_list and str(value_at(first[1], "format")) in format_names():
-            for line, value in unbroken(everything):
-                yield from ((line, entry) for entry in self._split(value, f"{name}, line {line}"))
             return
         records, row = _line_format(everything)
         everything = chain(records, numbered)
