@@ -163,7 +163,8 @@ class Loader:
             yield from ((start, document) for document in documents)
             return
         everything = unbroken(everything)
-        if isinstance(begins, Mapping) and row_of(begins) is None and is_record(begins):
+        is_message = is_record(begins) and "messages" not in begins and row_of(begins) is None
+        if is_message:
             document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
             for conversation in converted(document) or [document]:
                 yield start, conversation

@@ -446,3 +446,108 @@ def test_a_plain_chat_with_results_before_their_call(tmp_path: Path) -> None:
     assert bk.trace.usage_frame(trace)["message_index"].tolist() == [1]
     assert [*trace.contexts] == [1]
     assert usage[0]["message_index"] == 2  # the caller's own record is left alone
+
+
+# What stands beside messages and answers
+
+YES = {"role": "assistant", "content": "Yes"}
+OLLAMA = {"prompt_eval_count": 12, "eval_count": 5, "response_token/s": 3.5}
+
+
+def webui(**answer: Any) -> dict[str, Any]:
+    """An export of Open WebUI with one answer."""
+    nodes = {"1": {"id": "1", **HELLO}, "2": {"id": "2", "parentId": "1", **YES, **answer}}
+    return {"chat": {"history": {"currentId": "2", "messages": nodes}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "sizes"),
+    [
+        ({"messages": [HELLO], "message": YES, **OLLAMA}, "Yes", (12, 5)),
+        (webui(info=OLLAMA), "Yes", (12, 5)),
+        (webui(usage={**OLLAMA, "prompt_tokens": 12, "completion_tokens": 5}), "Yes", (12, 5)),
+        (
+            {
+                "run_type": "llm",
+                "inputs": {"messages": [HELLO]},
+                "outputs": {"messages": [HELLO, YES]},
+                "prompt_tokens": 12,
+                "completion_tokens": 5,
+            },
+            "Yes",
+            (12, 5),
+        ),
+        (
+            {
+                "messages": [HELLO],
+                "response": {
+                    "message": YES,
+                    "usage": {"tokens": {"input_tokens": 12, "output_tokens": 5}},
+                },
+            },
+            "Yes",
+            (12, 5),
+        ),
+        ({"prompt": "Hello", "completions": ["One.", "Two."], "labels": [True]}, "One.\nTwo.", ()),
+    ],
+)
+def test_answers_and_sums_beside_the_messages_are_read(
+    value: Any, answer: str, sizes: tuple[int, int], tmp_path: Path
+) -> None:
+    (trace,) = load(tmp_path, value)
+    assert said(trace) == [("user", "Hello"), ("assistant", answer)]
+    usage = bk.trace.usage_frame(trace)[["context_tokens", "output_tokens"]]
+    assert [*usage.itertuples(index=False, name=None)] == [sizes] * bool(sizes)
+    assert trace.warnings == ()
+
+
+def test_files_attached_to_a_chatgpt_message_are_named(tmp_path: Path) -> None:
+    files = [{"name": "a.pdf", "mimeType": "application/pdf"}, {"mime_type": "image/png"}]
+    message = {"author": {"role": "user"}, "content": {"parts": ["Hello"]}}
+    node = {"message": message | {"metadata": {"attachments": files}}, "parent": None}
+    (trace,) = load(tmp_path, {"title": "t", "mapping": {"1": node}})
+    assert trace.warnings == ("Not counted: attached files (1).",)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({"messages": [{"versions": [HELLO], "currentlySelected": 0}]}, "LM Studio"),
+        ([{"title": "t", "inserted_at": "2026", "mapping": {"1": {"message": None}}}], "DeepSeek"),
+        ([{"source": "user", "type": "TextMessage", "content": "Hello"}], "AutoGen"),
+        ({"type": "TeamState", "version": "1", "agent_states": {"a": {}}}, "AutoGen"),
+        ({"prompt": [HELLO], "completions": [[YES], [YES]]}, "Several completions"),
+    ],
+)
+def test_formats_that_are_not_read_are_refused_by_name(
+    value: Any, name: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=f"{name}.* not supported. (Pass|Copy)"):
+        load(tmp_path, value)
+
+
+def test_files_of_open_webui_are_named_and_pictures_counted(tmp_path: Path) -> None:
+    export = webui()
+    picture = {"type": "image", "url": "data:image/png;base64,aGk="}
+    export["chat"]["history"]["messages"]["1"]["files"] = [{"type": "file", "name": "a"}, picture]
+    (trace,) = load(tmp_path, export)
+    assert said(trace)[0] == ("user", "Hello")
+    assert len(trace.messages[0].images) == 1
+    assert trace.warnings == ("Not counted: file, whose tokens only the provider knows.",)
+
+
+def test_chunks_of_a_stream_are_not_counted_beside_the_whole(tmp_path: Path) -> None:
+    def event(text: str, **more: Any) -> dict[str, Any]:
+        content = {"role": "model", "parts": [{"text": text}]}
+        return {"author": "agent", "invocationId": "i", "content": content, **more}
+
+    (trace,) = load(tmp_path, [event("Y", partial=True), event("Yes")], "adk.jsonl")
+    assert said(trace) == [("assistant", "Yes")]
+
+
+def test_records_of_codex_of_unknown_kinds_are_no_messages(tmp_path: Path) -> None:
+    item = {"type": "message", "role": "user", "content": "Hello"}
+    lines = [{"type": "response_item", "payload": item}, {"type": "of_2030", "payload": {"a": 1}}]
+    (trace,) = load(tmp_path, lines, "rollout.jsonl")
+    assert said(trace) == [("user", "Hello")]
+    assert trace.warnings == ("Left out: records of unknown kinds (1): of_2030 (1).",)

@@ -90,7 +90,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
                 compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
             summary = {"role": "assistant", "content": value_at(payload, "message")}
             items = value_at(payload, "replacement_history.*") or [summary]
-        elif kind in ("response_item", None):
+        elif kind == "response_item" or (kind is None and "payload" not in record):
             items = [payload]
         items = [
             LocatedMessage(line, item)

@@ -97,9 +97,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         return _without_row(value, pairing)
     if row.name in _READERS:
         return [_READERS[row.name](value)]
-    if row.refuse:
-        raise ValueError(row.refuse)
-    if row.name in _DOCUMENTS:
+    if row.refuse or row.name in _DOCUMENTS:
         return by_document(value, row)
     if not row.each:
         return _by_row(value, row, depth, pairing)
@@ -121,6 +119,8 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
 def by_document(value: Raw, row: Format) -> list[Data]:
     """Read a document, or lines that form one, after converting it to its row's format."""
+    if row.refuse:
+        raise ValueError(row.refuse)
     conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:
@@ -192,12 +192,15 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     if not isinstance(value.get("messages"), list):
         return None
     read = read_records(value["messages"], None, value.get("model"))
+    counted: Any = None
     # A call that was logged as one object may have its answer and its usage beside the messages.
     if read.messages and value_at(raw_of(read.messages[-1]), "role") != "assistant":
-        read.messages += answered(_at(value, format_table("paths")["beside"]), [], ITEMS)[0]
+        answer, counted = answered(_at(value, format_table("paths")["beside"]), [], ITEMS)
+        read.messages += answer
     messages = objects_in([*map(raw_of, read.messages)])
-    counted = usage_of(value.get("usage"), len(messages) - 1, value.get("model"), value)
-    usage = [*read.usage, counted] if counted else read.usage
+    sums = value.get("usage") or counted or _sums(value)
+    of_answer = usage_of(sums, len(messages) - 1, value.get("model"), value)
+    usage = [*read.usage, of_answer] if of_answer else read.usage
     is_changed = len(messages) != len(value["messages"]) or any("native" in m for m in messages)
     if not (read.formats or read.notes or usage or is_changed):
         return None
@@ -273,7 +276,7 @@ def _finished(
     is_strict = conversation["format"] in _STRICT or pairing is not None
     notes = [*notes, *paired(messages, is_strict, pairing)]
     for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
-        if isinstance(id := _at(conversation, path), str):
+        if isinstance(id := _at(conversation, path), str) and "_" in id:  # OpenAI's have a prefix
             notes.append(f"Not counted: {id:.60}, which the provider stores.")
     if conversation.get("id") is None:
         id = _at(conversation, format_table("paths")["id"])
@@ -356,8 +359,22 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
         followed[leaf] = nodes[leaf]
         leaf = _at(nodes[leaf], "parent|parentId")
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
-    notes += notes_of({"Not counted: messages on abandoned branches": aside})
-    return [node for node in reversed(followed.values()) if _speaks(node)]
+    files = [
+        str(value_at(file, "mimeType|mime_type"))
+        for node in followed.values()
+        for file in objects_in(value_at(node, "message.metadata.attachments"))
+    ]
+    attached = sum(not kind.startswith("image/") for kind in files)  # pictures are among the parts
+    notes += notes_of(
+        {
+            "Not counted: messages on abandoned branches": aside,
+            "Not counted: attached files": attached,
+        }
+    )
+    # Open WebUI writes Ollama's usage as `info`.
+    return [
+        {"usage": node.get("info"), **node} for node in reversed(followed.values()) if _speaks(node)
+    ]
 
 
 def _speaks(node: Raw) -> bool:

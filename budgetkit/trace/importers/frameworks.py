@@ -224,6 +224,9 @@ def _records(answer: Any) -> list[Any]:
             has_text = bool({"content", "tool_calls", "parts"} & answer.keys())
             if is_item(answer) or (has_text if "role" in answer else is_record(answer)):
                 return [_with_role(answer)]
+        if isinstance(answer, list) and all(isinstance(step, str) for step in answer):
+            answer = "\n".join(answer)
+            continue
         is_list = isinstance(answer, list) and answer
         if is_list and all(value_at(entry, "type") is not None for entry in answer):
             return [{"role": "assistant", "content": answer}]
