@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
 from budgetkit.requests.billing.framing import AnyMessage
+from budgetkit.requests.reading.formats import unpacked
+from budgetkit.requests.reading.request import as_object
 from budgetkit.trace import Trace, in_line, unpaired
 
 
@@ -326,7 +328,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
         return server_of(tool)
     if not _READS & {word.lower() for word in _WORD.findall(tool)}:
         return None
-    passed = _passed(arguments)
+    passed = as_object(unpacked(arguments.strip()))
     return next((path for path in map(passed.get, _PATHS) if isinstance(path, str) and path), None)
 
 
@@ -336,16 +338,8 @@ def _part(arguments: str) -> str:
     >>> _part('{"path": "a.py", "limit": 50, "offset": 100}') == _part('{"offset": 100, "limit": 50, "path": "a.py"}')
     True
     """
-    passed = _passed(arguments)
+    passed = as_object(unpacked(arguments.strip()))
     return json.dumps({key: passed[key] for key in _PARTS if passed.get(key) is not None})
-
-
-def _passed(arguments: str) -> dict[str, Any]:
-    try:
-        passed = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return passed if isinstance(passed, dict) else {}
 
 
 def server_of(tool: str) -> str | None:
