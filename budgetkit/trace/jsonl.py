@@ -259,7 +259,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda name: None)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
 
 
 #: Bytes that any container may unpack to.
