@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -337,11 +338,7 @@ class Trace:
     def request(self, turn: int) -> tuple[Message, ...]:
         """Return the messages of a turn's last request, without passages."""
         sent = self._turn(turn).sent
-        return tuple(
-            m
-            for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True)
-            if last >= sent
-        )
+        return tuple(compress(self.messages, self.gone[:sent] >= sent))
 
     def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
