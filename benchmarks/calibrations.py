@@ -23,7 +23,7 @@ import numpy as np
 
 import budgetkit as bk
 from budgetkit.models.names import openai_family
-from budgetkit.requests.billing.declarations import count_charges
+from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 

@@ -26,8 +26,9 @@ from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row
 from budgetkit.counters import basis_of
 from budgetkit.models import resolve
 from budgetkit.models.names import openai_family
+from budgetkit.requests.billing.evidence import find_evidence
 from budgetkit.requests.billing.frames import frame_for
-from budgetkit.requests.billing.request_count import find_evidence, rules_name
+from budgetkit.requests.billing.request_count import rules_name
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
 

@@ -56,7 +56,7 @@ from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form
-from budgetkit.requests.reading.records import Pairing, paired
+from budgetkit.requests.reading.pairing import Pairing, paired
 from budgetkit.trace import Roles
 
 #: The error for a request that would wait for itself.

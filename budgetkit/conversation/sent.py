@@ -16,7 +16,7 @@ from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
-from budgetkit.requests.billing.declarations import count_charges, unruled_thinking, unwritten_tools
+from budgetkit.requests.billing.charges import count_charges, unruled_thinking, unwritten_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages

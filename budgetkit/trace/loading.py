@@ -34,8 +34,9 @@ from budgetkit.requests.reading.formats import (
     row_of_lines,
     value_at,
 )
+from budgetkit.requests.reading.pairing import LocatedMessage, raw_of
 from budgetkit.requests.reading.parts import as_list
-from budgetkit.requests.reading.records import LocatedMessage, is_record, raw_of
+from budgetkit.requests.reading.records import is_record
 from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings

@@ -13,7 +13,7 @@ import budgetkit as bk
 from budgetkit.counters.reconstructed import is_usable
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.billing.request_count import (
+from budgetkit.requests.billing.evidence import (
     CALLS,
     PROJECTS,
     SHARE,

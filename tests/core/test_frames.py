@@ -15,7 +15,7 @@ import budgetkit as bk
 from budgetkit.files import read_toml
 from budgetkit.requests import count_request, framing_for, read_request
 from budgetkit.requests.billing import framing as framing_module
-from budgetkit.requests.billing.declarations import count_charges
+from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 
 USER = {"role": "user", "content": "Hi"}

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from budgetkit.message import Data, Message, Raw, is_system
 from budgetkit.models.names import calibration_row
-from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
+from budgetkit.requests.billing.charges import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.formats import format_table, value_at
 from budgetkit.requests.reading.forms import origin_of

@@ -28,7 +28,7 @@ from typing import Literal
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, is_system
 from budgetkit.models.names import dashed
-from budgetkit.requests.billing.declarations import Charge, Charges
+from budgetkit.requests.billing.charges import Charge, Charges
 from budgetkit.requests.billing.estimates import (
     Estimate,
     estimate_for,

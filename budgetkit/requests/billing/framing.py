@@ -34,15 +34,8 @@ from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.message import RESULT_ROLES, Image, Message, Raw, is_system
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
-from budgetkit.requests.billing.declarations import (
-    Charge,
-    Count,
-    Rules,
-    ToolConstants,
-    count_charges,
-    declaration_charge,
-    thinking_charges,
-)
+from budgetkit.requests.billing.charges import Charge, Count, Rules, count_charges, thinking_charges
+from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 from budgetkit.requests.billing.images import priced

@@ -26,8 +26,9 @@ from typing import Any, Literal
 
 from budgetkit.message import ORIGIN, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.pairing import Pairing, paired
 from budgetkit.requests.reading.parts import objects_in, sorted_part
-from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
+from budgetkit.requests.reading.records import Records, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 

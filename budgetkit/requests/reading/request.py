@@ -23,8 +23,9 @@ from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
+from budgetkit.requests.reading.pairing import paired
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import paired, read_records, system_messages
+from budgetkit.requests.reading.records import read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
 # What may stand around a body: a line of a batch, Gemini's request to count.
@@ -230,7 +231,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     Only the provider can decrypt it.
 
     `records` are in the request's format, `messages` the same in OpenAI's chat format. For other thinking that is sent
-    again see :mod:`budgetkit.requests.billing.declarations`.
+    again see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
     thinks = False

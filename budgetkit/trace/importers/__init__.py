@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import Format, usage_of, without_empty
+from budgetkit.requests.reading.formats import Format, without_empty
 from budgetkit.requests.reading.parts import as_text
+from budgetkit.requests.reading.usage import usage_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)

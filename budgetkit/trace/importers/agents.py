@@ -13,16 +13,12 @@ from typing import Any
 from budgetkit.budget import brief
 from budgetkit.files import database_rows
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import (
-    format_table,
-    seconds,
-    unpacked,
-    value_at,
-    without_empty,
-)
+from budgetkit.requests.reading.formats import format_table, unpacked, value_at, without_empty
+from budgetkit.requests.reading.pairing import LocatedMessage, paired, raw_of
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
+from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.requests.reading.request import as_object
+from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.importers import (
     COPIED,
     ITEMS,

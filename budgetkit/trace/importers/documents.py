@@ -22,22 +22,15 @@ from budgetkit.requests.reading.formats import (
     row_of,
     row_of_lines,
     unpacked,
-    usage_of,
     value_at,
     without_empty,
 )
 from budgetkit.requests.reading.forms import BYTES
+from budgetkit.requests.reading.pairing import Pairing, call_order, paired, raw_of
 from budgetkit.requests.reading.parts import as_list, is_item, objects_in
-from budgetkit.requests.reading.records import (
-    Pairing,
-    call_order,
-    is_record,
-    paired,
-    raw_of,
-    read_records,
-    system_messages,
-)
+from budgetkit.requests.reading.records import is_record, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
+from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace.importers import (
     ITEMS,
     agents,
