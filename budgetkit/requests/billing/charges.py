@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
-from budgetkit.message import Message
+from budgetkit.message import Message, Raw
+from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.parts import as_json, as_list
+from budgetkit.requests.reading.parts import as_json, as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import Schema, inlined, parameters_of, tool_name
 
@@ -70,8 +71,13 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
     return totals
 
 
-# Where programs that speak OpenAI's chat format put what a model thought.
-_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+# Where programs that speak OpenAI's chat format put what a model thought: fields that recorded calls have, and others.
+_THINKING = ("reasoning_content", "reasoning", "reasoning_details")
+_OTHER_THINKING = ("thinking_blocks", "thinking", "reasoning_text", "reasoning_opaque")
+_OTHER_THINKING += tuple(
+    f"provider_specific_fields.{name}"
+    for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+)
 
 
 class Rules(Protocol):
@@ -129,14 +135,35 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
             yield Charge("message", "thinking", (text,), message=index)
 
 
-def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Describe thinking that neither the format nor the model's rules cover."""
-    if shape not in ("chat", "responses"):
-        return []
+def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
+    """Name thinking that the model's rules do not cover.
+
+    They cover an answer's thinking in the fields of recorded chat and Responses requests, but no other fields, and no
+    blocks of thinking in a message's content.
+    """
     for message in messages:
-        if carries_thinking(message) and (rules is None or rules.leaves_thinking(message, shape)):
+        if carries_thinking(message) and (
+            rules is None
+            or shape not in ("chat", "responses")
+            or message.role != "assistant"
+            or any(value_at(message.raw, path) for path in _OTHER_THINKING)
+            or any(
+                kind == "thought" for block in blocks_of(message) for kind, _ in sorted_part(block)
+            )
+            or rules.leaves_thinking(message, shape)
+        ):
             return ["thinking in the history"]
     return []
+
+
+def blocks_of(message: Message) -> list[Raw]:
+    """List the blocks of a message as it was read, and those of its tool results."""
+    origin = origin_of(message.raw)
+    native = message.raw.get("native", message.raw)
+    records = [native] if origin is None else origin["records"]
+    blocks = [block for record in records for block in objects_in(as_object(record).get("content"))]
+    inside = (value_at(block, "content|toolResult.content") for block in blocks)
+    return [*blocks, *(block for content in inside for block in objects_in(content))]
 
 
 # Keys of a schema whose texts some providers' forms of a tool leave out.
@@ -199,7 +226,7 @@ def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
 
 
 def carries_thinking(message: Message) -> bool:
-    """Return True if an answer contains the preceding thinking.
+    """Return True if a message contains thinking.
 
     >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
     True
@@ -207,4 +234,4 @@ def carries_thinking(message: Message) -> bool:
     raw = message.raw
     # As it came it has thinking, without a text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
-    return message.role == "assistant" and (is_sealed or any(raw.get(field) for field in _FIELDS))
+    return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))

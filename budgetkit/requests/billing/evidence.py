@@ -37,6 +37,7 @@ _ENOUGH_PROJECTS = 4
 _UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
 
 
+_WITH_UNIONS = "tools with unions"
 # OpenAI's open models are run, and billed, by others.
 _MAKER = re.compile(r"^(?:gpt-oss|estimate-[^-]+|[^-]+)")
 
@@ -131,7 +132,10 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
         high = max(high, row.high * wider)
         if is_enough:
             break
+    # Schemas with unions or references cost more than others of their kind.
     is_tried = any(name in rows for name in names[:2])
+    if _WITH_UNIONS in names[0] and own.projects < PROJECTS:
+        is_tried = False
     if not (is_enough and is_tried):
         least = _UNHEARD_OF * (1 + 2 / (projects if is_tried else 1))
         low = min(low, -least)
@@ -191,7 +195,7 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
     """Yield the names of a request's parts other than plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
-        yield "tools with unions" if _UNION.search(schemas) else "tools"
+        yield _WITH_UNIONS if _UNION.search(schemas) else "tools"
     if request.schema is not None:
         yield "schema"
     most_calls = max((len(message.tool_calls) for message in request.messages), default=0)

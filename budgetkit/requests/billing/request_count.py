@@ -21,7 +21,7 @@ from budgetkit.promise import range_of
 from budgetkit.requests.billing.charges import (
     count_charges,
     thinking_charges,
-    unruled_thinking,
+    uncharged_thinking,
     unwritten_tools,
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
@@ -248,7 +248,7 @@ def count_request(
     measured = Counts(cost.kind for cost in media)
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
-    left += unruled_thinking(billed.messages, billed.shape, rules)
+    left += uncharged_thinking(billed.messages, billed.shape, rules)
     left += filter(None, [hidden_prompt(host or resolved.host)])
     if re.search(read_toml("framings.toml")["models"]["searching"], bare(resolved.name)):
         left.append("built-in tool web_search")

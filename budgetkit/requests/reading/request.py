@@ -41,38 +41,18 @@ _ANTHROPIC_BLOCKS = (
     "server_tool_use",
     "redacted_thinking",
 )
-# Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
-_TOOLS = {
-    "chat": ("tools", "functions"),
-    "converse": ("toolConfig", "additionalModelRequestFields.tools"),
-}
-# Fields whose content the provider adds to the prompt, by path; only it can count them.
-_BESIDE = {
-    "responses": {
-        name: f"server state ({name})"
-        for name in ("previous_response_id", "conversation", "prompt")
-    },
-    "gemini": {"cachedContent": "server state (cachedContent)"},
-    "chat": {"prediction": "a prediction", "documents": "documents outside the messages"},
-    "anthropic": {
-        "mcp_servers": "tools of MCP servers",
-        "container.skills": "skills of a container",
-    },
-}
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
 _SETTINGS = (
     "required",
     "none",
-    "pro",
     "sequential",
     "thinking",
     "adaptive",
     "json_mode",
     "audio",
 )
-_THINKING_BLOCKS = ("thinking", "redacted_thinking")
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
@@ -88,7 +68,6 @@ class ProviderRequest:
     forced: str = ""  # the tool that must be called
     required: bool = False  # whether some tool must be called
     none: bool = False  # whether no tool may be called
-    pro: bool = False  # whether the model thinks as a "pro", told so by a prompt that nobody sees
     sequential: bool = False  # whether calls at once are forbidden
     thinking: bool = False  # whether thinking is switched on
     adaptive: bool = False  # whether the model itself decides how much it thinks
@@ -126,16 +105,13 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         )
 
     messages = tuple(map(Message, _messages(raw, shape)))
-    toolsets = [read_tools(value_at(raw, path)) for path in _TOOLS.get(shape, ("tools",))]
-    beside = _BESIDE.get(shape, {})
-    uncounted = [name for path, name in beside.items() if value_at(raw, path)]
-    if "web_search_options" in raw:
-        uncounted.append("built-in tool web_search")
+    row = read_toml("framings.toml")["request"][shape]
+    toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
+    uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
+    known = row["fields"].split()
+    uncounted += [f"field {name}" for name, value in raw.items() if value and name not in known]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
     uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
-    budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
-    if shape == "anthropic" and budget:  # of which the model is told
-        uncounted.append("a task budget")
     kinds = [
         str(item["type"])
         for item in (objects_in(raw.get("input")) if shape == "responses" else [])
@@ -143,15 +119,12 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     ]
     uncounted += [f"item {kind}" for kind in kinds]
     uncounted += [kind for message in messages for kind in message.uncounted if kind not in kinds]
-    settings = request_settings(raw, shape)
-    if settings["pro"]:
-        uncounted.append("the prompt of pro mode")
     return ProviderRequest(
         shape=shape,
         messages=messages,
         tools=tuple(tool for toolset in toolsets for tool in toolset.functions),
         uncounted=tuple(dict.fromkeys(uncounted)),
-        **settings,
+        **request_settings(raw, shape),
     )
 
 
@@ -187,6 +160,12 @@ def _shape(raw: Raw) -> str | None:
         or any(block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
     )
     return "anthropic" if is_anthropic else "chat"
+
+
+def _is_set(raw: Raw, condition: str) -> bool:
+    """Return True if a condition holds for a field that is not empty."""
+    value = value_at(raw, condition.partition("=")[0], unpack=True)
+    return holds(raw, condition) and value not in ("", [], False)
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
@@ -234,7 +213,6 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     again see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
-    thinks = False
     if shape == "responses":
         reasons = False  # since the user spoke last; what was thought before that is not sent again
         for message in messages:
@@ -252,16 +230,6 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
         ]
         if any(_SIGNATURES & part.keys() for part in parts if "text" not in part):
             signs = ["reasoning before a call"]
-        thinks = any(part.get("thought") is True for part in parts)
-    elif shape in ("anthropic", "converse"):
-        blocks = [
-            block for message in objects_in(records) for block in objects_in(message.get("content"))
-        ]
-        thinks = any(
-            block.get("type") in _THINKING_BLOCKS or "reasoningContent" in block for block in blocks
-        )
-    if thinks:
-        signs.append("thinking in the history")
     return signs
 
 

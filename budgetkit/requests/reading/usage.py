@@ -16,14 +16,10 @@ from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, one_of, value_at, without_empty
 
 _DEEPEST = 6
-
-
 _LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
-
-
 _ABOUT_ROW = ("by", "source", "example", "right")
-
-
+#: Meanings whose fields are texts, or hold several numbers.
+_NO_NUMBERS = ("tier", "speed", "region", "requests", "paid", "media")
 _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_available", "global")
 
 
@@ -43,11 +39,16 @@ def usage_of(
     if not isinstance(raw, Mapping):
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
-    unknown = without_empty(
-        unknown=[path for path in _filled_fields(raw, ()) if not _is_known(path)]
-    )
     paths = _paths_in(frozenset(map(str, raw)))
     count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
+    unread = [path for path in _filled_fields(raw, ()) if not _is_known(path)]
+    for name, number in count.items():
+        if number is None and name not in _NO_NUMBERS:
+            wrong = (
+                path for path in paths[name] if isinstance(value_at(raw, path), str | float | bool)
+            )
+            unread += [f"{path} (not a whole number)" for path in wrong]
+    unknown = without_empty(unknown=unread)
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]

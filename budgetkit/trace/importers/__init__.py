@@ -47,7 +47,7 @@ def answer(content: Any, thoughts: list[str], calls: list[Data], **more: Any) ->
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
     """Return the usage of a request, or None if it billed nothing."""
     counted = usage_of(numbers, place, model)
-    if counted is None or not counted["context_tokens"]:
+    if counted is None or not (counted["context_tokens"] or "unknown" in counted):
         return None
     return counted | without_empty(**more)
 

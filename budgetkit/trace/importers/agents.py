@@ -86,8 +86,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         elif kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
             # What stood in the last request, its answer among it.
-            for row in usage[-1:]:
-                compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
+            if usage and (prompt := usage[-1]["context_tokens"]):
+                compactions[-1]["before_tokens"] = prompt + usage[-1]["output_tokens"]
             summary = {"role": "assistant", "content": value_at(payload, "message")}
             items = value_at(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
