@@ -97,15 +97,27 @@ def call_order(messages: Sequence[Any]) -> list[int]:
     >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
     [1, 0]
     """
-    called: dict[Any, int] = {}
-    for place, message in enumerate(messages):
-        for id in value_at(message, "tool_calls.*.id") or ():
-            if isinstance(id, str):
-                called.setdefault(id, place)
-    ranks = []
-    for place, message in enumerate(messages):
-        id = value_at(message, "tool_call_id") if value_at(message, "role") == "tool" else None
-        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
+    return behind_calls(
+        [value_at(message, "tool_calls.*.id") or () for message in messages],
+        [value_at(m, "role") == "tool" and value_at(m, "tool_call_id") for m in messages],
+    )
+
+
+def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
+    """Return the order of entries that puts each after the first one that called its id.
+
+    >>> behind_calls([[], ["a"], []], ["a", None, "b"])
+    [1, 0, 2]
+    """
+    first: dict[Any, int] = {}
+    for place, ids in enumerate(called):
+        for id in ids:
+            if id and isinstance(id, str):
+                first.setdefault(id, place)
+    ranks = [
+        max(place, first.get(id, place)) if isinstance(id, str) else place
+        for place, id in enumerate(answered)
+    ]
     return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
 
 

@@ -19,7 +19,7 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.pairing import message_at_line, placed, raw_of
+from budgetkit.requests.reading.pairing import behind_calls, message_at_line, placed, raw_of
 from budgetkit.requests.reading.parts import (
     Sorted,
     content_of,
@@ -112,34 +112,19 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 
     None for OpenAI's own format and for unknown formats.
     """
-    if not isinstance(raw, Mapping) or _is_plain(raw):
+    if not isinstance(raw, Mapping):
         return None
+    is_odd = _is_odd(raw)
+    foreign = format_table("marks")["foreign"]
+    if raw.get("role") in ROLES and "content" in raw and not (is_odd or any(map(raw.get, foreign))):
+        return None  # OpenAI's own format, as most are
     if last is not None and last.said and not last.of:
         return last
     rows = record_rows(frozenset(raw))
     if last is not None and last.of:
         rows = (last, *rows)
     row = next((row for row in rows if holds(raw, row.of)), None)
-    return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
-
-
-def _is_plain(raw: Raw) -> bool:
-    """Return True if a message is clearly in OpenAI's own format, as most are."""
-    content = raw.get("content")
-    if raw.get("role") not in ROLES or any(
-        raw.get(name) for name in format_table("marks")["foreign"]
-    ):
-        return False
-    if raw["role"] == "tool" and "tool_call_id" not in raw:
-        return False
-    if isinstance(content, list):
-        return all(
-            isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str)
-            for p in content
-        )
-    if isinstance(content, str):
-        return raw["role"] != "assistant" or next(_embedded_calls(content), None) is None
-    return content is None and "content" in raw
+    return row or (_GENERIC if is_odd or is_item(raw) else None)
 
 
 def _is_odd(raw: Raw) -> bool:
@@ -267,20 +252,13 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
     early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
-    called = {value["id"] for kind, value in parts if kind == "call"} - {""}
-    late: dict[str, list[Sorted]] = {}  # results that stand before their call
     has_call = False  # in any step
     has_result = False  # in the last one
-    ordered: list[Sorted] = []
-    for kind, value in parts:
-        if kind == "result" and value["tool_call_id"] in called:
-            late.setdefault(value["tool_call_id"], []).append((kind, value))
-            continue
-        ordered.append((kind, value))
-        if kind == "call":
-            called.discard(value["id"])
-            ordered += late.pop(value["id"], [])
-    for kind, value in ordered:
+    order = behind_calls(
+        [[value["id"]] if kind == "call" else [] for kind, value in parts],
+        [value["tool_call_id"] if kind == "result" else None for kind, value in parts],
+    )
+    for kind, value in map(parts.__getitem__, order):
         if kind == "result" and not has_call:
             early.append(value)
             continue
