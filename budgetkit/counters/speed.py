@@ -193,9 +193,7 @@ class _EncodingWork:
         self.faster: CountMany | None = None
 
 
-@cache
-def _work_of(name: str) -> _EncodingWork:
-    return _EncodingWork()
+_work_of = cache(lambda _: _EncodingWork())  # by encoding
 
 
 def _start_anew() -> None:

@@ -73,7 +73,7 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 # Where programs that speak OpenAI's chat format put what a model thought: fields that recorded calls have, and others.
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details")
-_OTHER_THINKING = ("thinking_blocks", "thinking", "reasoning_text", "reasoning_opaque")
+_OTHER_THINKING: tuple[str, ...] = ("thinking_blocks", "thinking", "reasoning_text", "reasoning_opaque")
 _OTHER_THINKING += tuple(
     f"provider_specific_fields.{name}"
     for name in (*_THINKING, "thinking_blocks", "thought_signatures")
@@ -96,9 +96,14 @@ class Rules(Protocol):
         """List the output charges of an answer."""
         ...
 
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Return True if a message's thinking may be billed without a charge here."""
+    @property
+    def thinking_gaps(self) -> tuple[str, ...]:
+        """Where thinking may be billed without a charge: "chat call" for an answer that calls tools."""
         ...
+
+
+#: All places for `thinking_gaps`.
+EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
@@ -150,7 +155,7 @@ def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | N
             or any(
                 kind == "thought" for block in blocks_of(message) for kind, _ in sorted_part(block)
             )
-            or rules.leaves_thinking(message, shape)
+            or f"{shape} {'call' if message.tool_calls else 'text'}" in rules.thinking_gaps
         ):
             return ["thinking in the history"]
     return []

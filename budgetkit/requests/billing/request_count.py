@@ -26,7 +26,7 @@ from budgetkit.requests.billing.charges import (
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.evidence import evidence_for
-from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
+from budgetkit.requests.billing.frames import hidden_prompt
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
 from budgetkit.requests.billing.images import image_price, least_priced, priced, sized
 from budgetkit.requests.billing.media import media_costs
@@ -264,7 +264,7 @@ def count_request(
     else:
         assumed = f"{name} assumed, since the request names no model: "
     unknown = _unknown_model(name)
-    evidence = evidence_for(billed, rules_name(rules))
+    evidence = evidence_for(billed, rules.name)
     basis: Basis = "estimate"
     is_sure = not (media or uncounted or assumed or unknown)
     if is_sure and not isinstance(rules, EstimatedRules):
@@ -292,7 +292,7 @@ def count_request(
         words = range_of(spread.seen_in, _BEYOND, "projects")
     elif basis != "exact":
         words = "range assumed, since no recorded call is like it"
-    name_of_rules = f"{rules_name(rules)} ({evidence})"
+    name_of_rules = f"{rules.name} ({evidence})"
     if isinstance(rules, EstimatedRules):
         name_of_rules = rules.estimate.family
     sentence = f"{assumed}rules of {name_of_rules}; the counter is {count.name}"
@@ -342,17 +342,6 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
     if isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING):
         return tokens + _AFTER_REASONING
     return tokens
-
-
-def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
-    """Return the name of a request's rules in the table of exactness."""
-    if isinstance(rules, OpenAIRules):
-        if rules.is_routed:
-            return f"{rules.family.name} by a router"
-        return rules.family.name
-    if isinstance(rules, FrameRules):
-        return rules.frame.name
-    return f"estimate-{rules.estimate.family}"
 
 
 @lru_cache(maxsize=256)

@@ -58,7 +58,7 @@ class Pairing:
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
 
-def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
+def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
     """Assign missing ids to calls and results, and return a note about orphans.
 
     An orphan is a result without a call.

@@ -1,4 +1,13 @@
-"""Records: messages in programs' formats, converted to OpenAI's chat format."""
+"""Records: messages in programs' formats, converted to OpenAI's chat format.
+
+`read_records` reads one record after another:
+
+1. `_row_of_record` finds its row in the table of formats, or none for a message in OpenAI's own format.
+2. `_messages` converts it by that row: a message for each of its fields (`_messages_by_field`), or its parts sorted
+   into texts, thoughts, calls and results, and these into messages (`_messages_by_part`).
+3. `_join_to_answer` adds a piece of an answer to the message before it, such as a call that is a record of its own.
+4. `_usage_of_record` reads the tokens of the request that it answers.
+"""
 
 from __future__ import annotations
 
@@ -63,23 +72,25 @@ def read_records(
     response: Any = None  # the answer whose calls are records of their own, each with its usage
     for record in records:
         line, raw = placed(record)
-        spelling = _spelling(raw, last)
+        record_row = _row_of_record(raw, last)
         is_item_of_a_kind = (
             isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
         )
-        if spelling is None and row is not None and row.items and is_item_of_a_kind:
-            spelling = _NEW_ITEM
-        messages = [raw] if spelling is None else _messages(raw, spelling)
+        if record_row is None and row is not None and row.items and is_item_of_a_kind:
+            record_row = _NEW_ITEM
+        messages = [raw] if record_row is None else _messages(raw, record_row)
         for message in messages:
-            if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+            if not _join_to_answer(
+                read.messages, message, is_piece=record_row is not None and is_item(raw)
+            ):
                 read.messages.append(message_at_line(line, message))
-        if spelling is not None:
-            last = spelling
+        if record_row is not None:
+            last = record_row
             skipped += not messages
-            read.formats += [spelling.name] if spelling.name else []
-        is_aside = not messages and spelling is not None
+            read.formats += [record_row.name] if record_row.name else []
+        is_aside = not messages and record_row is not None
         if is_aside or (messages and value_at(messages[-1], "role") == "assistant"):
-            usage = _usage(raw, read.messages, model)
+            usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
@@ -104,14 +115,13 @@ def system_messages(body: Raw, row: Format) -> list[Data]:
 
 def is_record(value: Any) -> bool:
     """Return True if a value is a message in any format."""
-    return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
+    return isinstance(value, Mapping) and (
+        "role" in value or _row_of_record(value, None) is not None
+    )
 
 
-def _spelling(raw: Any, last: Format | None) -> Format | None:
-    """Find the row for a record's format, or None.
-
-    None for OpenAI's own format and for unknown formats.
-    """
+def _row_of_record(raw: Any, last: Format | None) -> Format | None:
+    """Return the row of a record's format, or None for OpenAI's own and unknown formats."""
     if not isinstance(raw, Mapping):
         return None
     is_odd = _is_odd(raw)
@@ -166,9 +176,9 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
         items = read_records(value_at(raw, row.each), _ITEMS).messages
         messages = [{**raw_of(item)} for item in items]
     elif row.said:
-        messages = _fields(raw, row)
+        messages = _messages_by_field(raw, row)
     else:
-        messages = _sequence(raw, row)
+        messages = _messages_by_part(raw, row)
     time = value_at(raw, format_table("paths")["time"])
     for message in messages:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
@@ -178,7 +188,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
     return messages
 
 
-def _fields(raw: Raw, row: Format) -> list[Data]:
+def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
     """Read a record with one message per field, merging adjacent messages of the same role."""
     messages: list[Data] = []
     for role, path in row.said:
@@ -191,7 +201,8 @@ def _fields(raw: Raw, row: Format) -> list[Data]:
     return messages
 
 
-def _sequence(raw: Raw, row: Format) -> list[Data]:
+def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
+    """Read a record's parts, including those beside its content."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
@@ -208,13 +219,13 @@ def _sequence(raw: Raw, row: Format) -> list[Data]:
         parts = [("call", _call(id, str(tool), text))]
     if role == "assistant":
         is_call = value_at(raw, row.role) == "function_call"
-        parts = [piece for part in parts for piece in _pieces(part, is_call)]
+        parts = [piece for part in parts for piece in _split_embedded_calls(part, is_call)]
     if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
         return [_result(raw, row, role, parts)]
-    return _steps(role, parts)
+    return _messages_of_parts(role, parts)
 
 
-def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
+def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
     """Split a text into its calls and the text between them."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
@@ -249,7 +260,8 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
         yield opening.start(), text[opening.end() : closing.start() + 1], end
 
 
-def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
+def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
+    """Convert sorted parts to messages: early results, then answers with the results of their calls."""
     early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
     has_call = False  # in any step
@@ -268,11 +280,14 @@ def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
         steps[-1].append((kind, value))
         has_call = has_call or kind == "call"
         has_result = has_result or kind == "result"
-    messages = early + [message for step in steps if step for message in _step(role, step)]
+    messages = early + [
+        message for step in steps if step for message in _answer_with_results(role, step)
+    ]
     return messages or [{"role": role, "content": None}]
 
 
-def _step(role: Any, step: list[Sorted]) -> list[Data]:
+def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
+    """Return a message of texts, thoughts and calls, followed by its results."""
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -341,7 +356,7 @@ def _content_parts(content: Any) -> list[Any]:
     return [content]
 
 
-def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
+def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
     """Append a piece of an answer to the previous message, if possible."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
@@ -369,7 +384,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
+def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
     """Return the usage of a record, for the newest assistant message."""
     if not isinstance(raw, Mapping):
         return None

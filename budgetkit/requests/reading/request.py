@@ -23,7 +23,7 @@ from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
-from budgetkit.requests.reading.pairing import paired
+from budgetkit.requests.reading.pairing import pair_results
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
@@ -177,7 +177,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
         isinstance(message, Mapping) and "native" in message for message in read.messages
     )
     if shape != "chat" or is_foreign:
-        paired(read.messages, strict=shape == "anthropic")
+        pair_results(read.messages, strict=shape == "anthropic")
     return [*system, *read.messages]
 
 

@@ -14,7 +14,7 @@ from budgetkit.budget import brief
 from budgetkit.files import database_rows
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked, value_at, without_empty
-from budgetkit.requests.reading.pairing import LocatedMessage, paired, raw_of
+from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.requests.reading.request import as_object
@@ -127,7 +127,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         usage.append(counted)
         started = time  # results are written before this record, so the next request starts with it
 
-    notes = [*notes, *paired(read.messages, strict=False)]
+    notes = [*notes, *pair_results(read.messages, strict=False)]
     notes += notes_of({COPIED: copied})
     compactions = [
         compaction for compaction in compactions if compaction["at"] < len(read.messages)
@@ -341,7 +341,7 @@ def opencode_conversation(value: Raw) -> Data:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
     notes = notes_of({"Left out: records without a message": left_out}) + unknown_kinds(unknown)
-    notes += paired(messages, strict=False)
+    notes += pair_results(messages, strict=False)
     about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
     session = {name: field for name, field in about.items() if field is not None}
     session |= {"messages": messages, "format": "opencode"}

@@ -26,7 +26,7 @@ from budgetkit.requests.reading.formats import (
     without_empty,
 )
 from budgetkit.requests.reading.forms import BYTES
-from budgetkit.requests.reading.pairing import Pairing, call_order, paired, raw_of
+from budgetkit.requests.reading.pairing import Pairing, call_order, pair_results, raw_of
 from budgetkit.requests.reading.parts import as_list, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
@@ -261,7 +261,7 @@ def _finished(
         row["message_index"] = places.get(row["message_index"], row["message_index"])
     messages = [conversation["messages"][place] for place in order]
     is_strict = conversation["format"] in _STRICT or pairing is not None
-    notes = [*notes, *paired(messages, is_strict, pairing)]
+    notes = [*notes, *pair_results(messages, is_strict, pairing)]
     for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
         if isinstance(id := _at(conversation, path), str):
             notes.append(f"Not counted: {id:.60}, which the provider stores.")
