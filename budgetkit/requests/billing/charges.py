@@ -73,7 +73,12 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 # Where programs that speak OpenAI's chat format put what a model thought: fields that recorded calls have, and others.
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details")
-_OTHER_THINKING: tuple[str, ...] = ("thinking_blocks", "thinking", "reasoning_text", "reasoning_opaque")
+_OTHER_THINKING: tuple[str, ...] = (
+    "thinking_blocks",
+    "thinking",
+    "reasoning_text",
+    "reasoning_opaque",
+)
 _OTHER_THINKING += tuple(
     f"provider_specific_fields.{name}"
     for name in (*_THINKING, "thinking_blocks", "thought_signatures")

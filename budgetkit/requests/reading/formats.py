@@ -196,31 +196,29 @@ class Format:
 
     name: str
     label: str
-    needs: tuple[str, ...] = ()  # what a document of it holds, one of these
+    needs: tuple[str, ...] = ()  # conditions on a document, of which one must hold
     each: str = ""  # the documents in this one
     messages: str = ""  # the messages, a body that holds them, or a text
-    leaf: str = ""  # where messages are a tree: the last one
-    order: str = ""  # what messages are sorted by
-    items: bool = False  # whether what has a type and no role is an item of an answer
+    leaf: str = ""  # the last message of a tree
+    order: str = ""  # the field that messages are sorted by
+    items: bool = False  # whether a record with a type and no role is an item of an answer
     system: str = ""
     tools: str = "tools"
     answers: tuple[str, ...] = ()  # a conversation for each
     usage: str = "usage|usageMetadata"
     model: str = "model"
-    said: tuple[tuple[str, str], ...] = ()  # the fields that are a message each: role and path
-    lines: tuple[
-        str, ...
-    ] = ()  # what the first line holds where each line is a record of one document, one of these
-    of: str = ""  # what a message of it holds
+    message_fields: tuple[tuple[str, str], ...] = ()  # role and path of fields with a message each
+    lines: tuple[str, ...] = ()  # conditions on the first line of a file of records
+    of: str = ""  # the condition on a message
     role: str = "role"  # a path, or "=role"; "=" for a record that is no message
-    text: str = "content"  # where the parts are; "" where the record itself is one
+    text: str = "content"  # the parts; "" if the record itself is one
     besides: tuple[str, ...] = ()  # further parts: calls, attachments
-    call: tuple[str, ...] = ()  # where a record that is a call has its id, name and arguments
+    call: tuple[str, ...] = ()  # id, name and arguments of a record that is a call
     result: str = "tool_call_id|tool_call_ids.0"
-    to: str = ""  # whom a message goes to: one that goes to a tool is a call
+    to: str = ""  # the recipient; a message to a tool is a call
     roles: Mapping[str, str] = field(default_factory=dict)  # its own names; * stands for any ending
     refuse: str = ""  # why the file contains no conversation, and what to pass instead
-    note: str = ""  # what is said of each document
+    note: str = ""  # a note on each document
 
 
 def format_table(part: str) -> Any:

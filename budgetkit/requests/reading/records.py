@@ -128,7 +128,7 @@ def _row_of_record(raw: Any, last: Format | None) -> Format | None:
     foreign = format_table("marks")["foreign"]
     if raw.get("role") in ROLES and "content" in raw and not (is_odd or any(map(raw.get, foreign))):
         return None  # OpenAI's own format, as most are
-    if last is not None and last.said and not last.of:
+    if last is not None and last.message_fields and not last.of:
         return last
     rows = record_rows(frozenset(raw))
     if last is not None and last.of:
@@ -175,7 +175,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
     if row.each:
         items = read_records(value_at(raw, row.each), _ITEMS).messages
         messages = [{**raw_of(item)} for item in items]
-    elif row.said:
+    elif row.message_fields:
         messages = _messages_by_field(raw, row)
     else:
         messages = _messages_by_part(raw, row)
@@ -191,7 +191,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
     """Read a record with one message per field, merging adjacent messages of the same role."""
     messages: list[Data] = []
-    for role, path in row.said:
+    for role, path in row.message_fields:
         if not isinstance(text := value_at(raw, path), str) or not text:
             continue
         if messages and messages[-1]["role"] == role:

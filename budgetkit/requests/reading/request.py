@@ -28,9 +28,9 @@ from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
-# What may stand around a body: a line of a batch, Gemini's request to count.
+# Fields around a body: in a line of a batch, in Gemini's request to count.
 _ENVELOPES = ("body", "generateContentRequest")
-# What only one shape has.
+# Fields and blocks of one format only.
 _CONVERSE_FIELDS = {"toolConfig", "inferenceConfig", "schemaVersion"}
 _ANTHROPIC_FIELDS = {"system", "anthropic_version", "stop_sequences", "output_config"}
 _ANTHROPIC_BLOCKS = (
@@ -43,7 +43,7 @@ _ANTHROPIC_BLOCKS = (
 )
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-# What a body asks for or does not; the table of requests has the conditions of each.
+# Settings that are on or off; data/framings.toml has the conditions of each.
 _SETTINGS = (
     "required",
     "none",
@@ -66,14 +66,14 @@ class ProviderRequest:
     tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
     schema: Raw | None = None  # of the answer: name, description and schema
     forced: str = ""  # the tool that must be called
-    required: bool = False  # whether some tool must be called
-    none: bool = False  # whether no tool may be called
-    sequential: bool = False  # whether calls at once are forbidden
-    thinking: bool = False  # whether thinking is switched on
-    adaptive: bool = False  # whether the model itself decides how much it thinks
-    json_mode: bool = False  # whether the answer must be JSON, of any schema
-    audio: bool = False  # whether the answer is spoken
-    uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
+    required: bool = False  # some tool must be called
+    none: bool = False  # no tool may be called
+    sequential: bool = False  # parallel calls are disabled
+    thinking: bool = False  # thinking is enabled
+    adaptive: bool = False  # the model decides how much it thinks
+    json_mode: bool = False  # the answer must be JSON, of any schema
+    audio: bool = False  # the answer is spoken
+    uncounted: tuple[str, ...] = ()  # parts that cannot be counted
 
 
 def read_request(body: Raw | str | bytes) -> ProviderRequest:

@@ -208,7 +208,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     # Fields that become messages, tools or usage are not copied.
-    read = {path for _, path in row.said if isinstance(value.get(path), str)}
+    read = {path for _, path in row.message_fields if isinstance(value.get(path), str)}
     for paths in (row.messages, row.system, row.tools):
         options = (path for path in paths.split("|") if _at(value, path) is not None)
         read.add(next(options, ""))
@@ -280,7 +280,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
 
     It may be a list, a tree, a text, or a body in another format.
     """
-    if row.said and not row.messages:
+    if row.message_fields and not row.messages:
         return {"messages": read_records([value], row).messages}
     stored = _at(value, row.messages) if row.messages else None
     inside = unpacked(stored)
