@@ -83,6 +83,7 @@ _OTHER_THINKING += tuple(
     f"provider_specific_fields.{name}"
     for name in (*_THINKING, "thinking_blocks", "thought_signatures")
 )
+_THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKING)}
 
 
 class Rules(Protocol):
@@ -242,6 +243,8 @@ def carries_thinking(message: Message) -> bool:
     True
     """
     raw = message.raw
+    if _THINKING_KEYS.isdisjoint(raw):  # as mostly
+        return False
     # As it came it has thinking, without a text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
     return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))

@@ -236,7 +236,7 @@ def count_request(
     # each row of the bill
     charges = rules.charges(billed)
     charges += thinking_charges(billed, charges)
-    media = list(media_costs(billed.messages, billed.model))
+    media = [*media_costs(billed.messages, billed.model)] if read.uncounted else []
     charges += [cost.charge for cost in media]
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
@@ -249,7 +249,8 @@ def count_request(
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
     left += uncharged_thinking(billed.messages, billed.shape, rules)
-    left += filter(None, [hidden_prompt(host or resolved.host)])
+    if forwarder := host or resolved.host:
+        left += filter(None, [hidden_prompt(forwarder)])
     if re.search(read_toml("framings.toml")["models"]["searching"], bare(resolved.name)):
         left.append("built-in tool web_search")
     left += unwritten_tools(billed.tools, lambda: charges)

@@ -164,8 +164,9 @@ def _shape(raw: Raw) -> str | None:
 
 def _is_set(raw: Raw, condition: str) -> bool:
     """Return True if a condition holds for a field that is not empty."""
-    value = value_at(raw, condition.partition("=")[0], unpack=True)
-    return holds(raw, condition) and value not in ("", [], False)
+    if not holds(raw, condition):
+        return False
+    return value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
