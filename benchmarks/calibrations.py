@@ -23,8 +23,13 @@ import numpy as np
 
 import budgetkit as bk
 from budgetkit.models.names import openai_family
-from budgetkit.requests.billing.declarations import count_charges
-from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
+from budgetkit.requests.billing.charges import count_charges
+from budgetkit.requests.billing.estimates import (
+    CONSTANTS,
+    Estimate,
+    EstimatedRules,
+    constant_counts,
+)
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
@@ -210,7 +215,7 @@ def row_of(call: dict[str, Any]) -> Row | None:
     charges = EstimatedRules(plain).charges(request)
     words = sum(count_charges(charges, _counter(encoding)))
     marks = sum(count_charges(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
-    times = tuple(constants_of(request).items())
+    times = tuple(constant_counts(request).items())
     return Row(
         project_of(call), family, kind_of(request), words, marks, times, call["input_tokens"]
     )

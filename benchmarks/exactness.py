@@ -23,15 +23,9 @@ from typing import Any
 from benchmarks.calibrations import project_of, recorded
 from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
+from budgetkit.requests.billing.evidence import CALLS, Evidence, coarser_names, evidence_rows
 from budgetkit.requests.billing.frames import FrameRules
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
-from budgetkit.requests.billing.request_count import (
-    CALLS,
-    Evidence,
-    coarser_names,
-    evidence_rows,
-    rules_name,
-)
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import read_request
 
@@ -81,7 +75,7 @@ def judge(call: dict[str, Any]) -> Judged | None:
     rules = rules_of_call(call)
     is_responses = isinstance(rules, OpenAIRules) and request.shape == "responses"
     return Judged(
-        names=coarser_names(request, rules_name(rules)),
+        names=coarser_names(request, rules.name),
         project=project_of(call),
         counted=count.tokens,
         billed=call["input_tokens"],

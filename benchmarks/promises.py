@@ -24,7 +24,7 @@ from budgetkit.lab.deciding.space import answer_reserve, recorded_lengths
 from budgetkit.models import resolve
 from budgetkit.plan import Floats
 from budgetkit.promise import needed, upper
-from budgetkit.requests.billing.request_count import find_evidence
+from budgetkit.requests.billing.evidence import find_evidence
 
 RISK = 0.05
 HELD_OUT = (8, 15, 30)

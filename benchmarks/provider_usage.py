@@ -26,8 +26,8 @@ from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row
 from budgetkit.counters import basis_of
 from budgetkit.models import resolve
 from budgetkit.models.names import openai_family
+from budgetkit.requests.billing.evidence import find_evidence
 from budgetkit.requests.billing.frames import frame_for
-from budgetkit.requests.billing.request_count import find_evidence, rules_name
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
 
@@ -199,7 +199,7 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
             if called_exact:
                 low = high = own.tokens
         yield Call(
-            rules=rules_name(exactness.rules_of_call(call)),
+            rules=exactness.rules_of_call(call).name,
             choice=_choice(request),
             at_once=max((len(message.tool_calls) for message in request.messages), default=0),
             api=f"{maker_of(call['model'])}, {call['api']}",

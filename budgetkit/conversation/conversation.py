@@ -56,7 +56,7 @@ from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form
-from budgetkit.requests.reading.records import Pairing, paired
+from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.trace import Roles
 
 #: The error for a request that would wait for itself.
@@ -369,7 +369,7 @@ class Conversation:
         tally = conversation._engine.tally
         conversation._inbox = file.fill(tally, budget)
         messages = [line.message for line in tally.entries.values()] + conversation._inbox
-        paired(
+        pair_results(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
         )
         conversation._pairing.forget_answered()

@@ -23,7 +23,7 @@ from budgetkit.plan.fitting import Cut
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
-from budgetkit.requests.reading.records import Pairing
+from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace import json_value, messages_in, messages_of
 from budgetkit.trace.importers.documents import as_plain
 from budgetkit.truncation import cutter

@@ -16,7 +16,7 @@ from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
-from budgetkit.requests.billing.declarations import count_charges, unruled_thinking, unwritten_tools
+from budgetkit.requests.billing.charges import count_charges, uncharged_thinking, unwritten_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
@@ -204,7 +204,7 @@ class SentRequest:
         form = self.written.form
         names = [
             *self.billed.uncounted,
-            *unruled_thinking(messages, form, self.framing.rules),
+            *uncharged_thinking(messages, form, self.framing.rules),
             *unwritten_tools(self.billed.tools, lambda: self.framing.charges(self.billed)),
         ]
         images = [image for message in messages for image in message.images]

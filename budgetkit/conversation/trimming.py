@@ -30,7 +30,7 @@ from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.billing.declarations import unwritten_tools
+from budgetkit.requests.billing.charges import unwritten_tools
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.request import ProviderRequest

@@ -137,23 +137,25 @@ def counter(
         if isinstance(name, Counter):
             return name
         return FunctionCounter(name)
-    if isinstance(name, Model):
-        _refuse_conventions(name.name, conventions)
-        if tokenizer is None:
-            return _of_model(name)
-        return from_file(name.name, tokenizer)
-    if not isinstance(name, str):
+    if not isinstance(name, Model | str):
         raise TypeError(
             wrong_type(
                 "counter", name, "a model, a function or a name such as 'gpt-5.4' or 'chars/4'"
             )
         )
-    if tokenizer is not None:
-        _refuse_conventions(name, conventions)
-        return from_file(name, tokenizer)
-    if ratio := _RATIO.fullmatch(RULES.get(name, name)):
+    label = model_name(name)
+    ratio = _RATIO.fullmatch(RULES.get(label, label))
+    if ratio and name is label and tokenizer is None:
         return _by_ratio(ratio, conventions)
-    _refuse_conventions(name, conventions)
+    if conventions:
+        raise ValueError(
+            f"Unexpected settings for counter {brief(label)}: {', '.join(conventions)}. Leave them out; only "
+            "ratios such as 'chars/4' have them."
+        )
+    if tokenizer is not None:
+        return from_file(label, tokenizer)
+    if isinstance(name, Model):
+        return _of_model(name)
     if name in encoding_names():
         return ExactCounter(name)
     if name in plugin_names("counters"):
@@ -189,15 +191,6 @@ def counter(
     if isinstance(substitute, ExactCounter):
         return ExactCounter(substitute.encoding, model=name, stand_in=True)
     return substitute
-
-
-def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
-    if conventions:
-        raise ValueError(
-            f"Unexpected settings for counter {brief(name)}: {', '.join(conventions)}. Leave them out; only "
-            "ratios such as "
-            "'chars/4' have them."
-        )
 
 
 def count_of(way: str | Model | Count) -> Count:

@@ -146,10 +146,8 @@ def _part_end(text: str, start: int) -> int:
 MEMORY_BYTES = 64 * 2**20
 
 
-@cache
-def memory(encoding: str) -> CountMemory:
-    """Return the count cache of an encoding, to inspect or clear it."""
-    return CountMemory(MEMORY_BYTES)
+#: The count cache of an encoding, to inspect or clear it.
+memory = cache(lambda _: CountMemory(MEMORY_BYTES))
 
 
 def count_texts(

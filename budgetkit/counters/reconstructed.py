@@ -100,9 +100,7 @@ class ReconstructedCounter(CounterBase):
         return _memory(self.family).count_many(texts, lambda new: [count(text) for text in new])
 
 
-@cache
-def _memory(family: str) -> CountMemory:
-    return CountMemory(_MEMORY_BYTES)
+_memory = cache(lambda _: CountMemory(_MEMORY_BYTES))  # by family
 
 
 @cache

@@ -6,11 +6,13 @@ counts them:
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
   `estimates.py` for all others.
 - `framing.py` has the framing of each model, which counts messages, and its billing rules (`rules_for`).
-- `images.py` prices images.
-- `request_count.py` adds everything up as the provider bills it.
+- `images.py` prices images, `media.py` documents, audio and video.
+- `charges.py` has the charges that all of these return, and names the content without one.
+- `request_count.py` adds everything up as the provider bills it; `evidence.py` says how often that was exact.
 """
 
-from budgetkit.requests.billing.declarations import Charge, ToolConstants
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import ToolConstants
 from budgetkit.requests.billing.framing import (
     DEFAULT_FRAMING,
     FRAMINGS,

@@ -34,7 +34,8 @@ from budgetkit.requests.reading.formats import (
     row_of_lines,
     value_at,
 )
-from budgetkit.requests.reading.records import LocatedMessage, is_record
+from budgetkit.requests.reading.pairing import LocatedMessage
+from budgetkit.requests.reading.records import is_record
 from budgetkit.trace.containers import MEMBERS, Opener, Part
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import sessions, with_warnings

@@ -18,8 +18,8 @@ from budgetkit.budget.allocation import check_whole
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked
+from budgetkit.requests.reading.pairing import placed
 from budgetkit.requests.reading.parts import as_list, objects_in
-from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import in_call_order, with_warnings

@@ -13,8 +13,8 @@ from budgetkit.counters import Count
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Ints
 from budgetkit.requests import Framing
-from budgetkit.requests.reading.formats import seconds
 from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.conversation import Trace
 
 _OPTIONAL = ["cache_write_5m_tokens", "cache_write_1h_tokens"]

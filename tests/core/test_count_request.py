@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import warnings
 from base64 import b64encode
 from copy import deepcopy
 from datetime import date
@@ -1100,3 +1101,56 @@ def test_a_developer_message_is_a_system_message_for_tools() -> None:
         for role in ("system", "developer")
     )
     assert system == developer
+
+
+BODIES: dict[str, dict[str, Any]] = {
+    "chat": {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]},
+    "responses": {"model": "gpt-4o", "input": "hi"},
+    "anthropic": {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "hi"}]},
+    "gemini": {"model": "gemini-3-pro", "contents": "hi"},
+    "converse": {"toolConfig": {}, "messages": [{"role": "user", "content": [{"text": "hi"}]}]},
+}
+
+
+@pytest.mark.parametrize("shape", BODIES)
+def test_a_field_that_nobody_reads_is_named(shape: str) -> None:
+    body = BODIES[shape]
+    assert bk.count_request(body).uncounted == ()
+    assert bk.count_request({**body, "plugins": [{"id": "web"}]}).uncounted == ("field plugins",)
+    assert bk.count_request({**body, "plugins": [], "stream": True}).uncounted == ()
+
+
+@pytest.mark.parametrize("field", ["temperature", "seed", "metadata", "service_tier", "stop"])
+def test_a_field_that_bills_nothing_leaves_a_count_exact(field: str) -> None:
+    assert bk.count_request({**BODIES["chat"], field: "any"}).exact
+
+
+def test_the_fields_of_googles_sdk_count_as_those_of_a_body() -> None:
+    declarations = [{"functionDeclarations": [{"name": "ping", "description": "Ask a host"}]}]
+    schema = {"responseSchema": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}
+    body = {**BODIES["gemini"], "tools": declarations, "generationConfig": schema}
+    sdk = {**BODIES["gemini"], "config": {"tools": declarations, **schema}}
+    assert bk.count_request(sdk).ledger == bk.count_request(body).ledger
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-opus-4-8", "deepseek-chat", "qwen3-32b"])
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("field", ["messages", "input"])
+def test_a_block_of_thinking_is_named(model: str, role: str, field: str) -> None:
+    thinking = {"type": "thinking", "thinking": "Let me think.", "signature": "x"}
+    words = {"type": "text" if field == "messages" else "output_text", "text": "Hello."}
+    question = {"role": "user", "content": "hi"}
+    body = {"model": model, field: [question, {"role": role, "content": [thinking, words]}]}
+    assert "thinking in the history" in bk.count_request(body).uncounted
+
+
+@pytest.mark.parametrize(
+    "field", ["thinking", "thinking_blocks", "reasoning_text", "provider_specific_fields"]
+)
+def test_thinking_in_a_field_of_another_program_is_named(field: str) -> None:
+    value: Any = {"reasoning_content": "Hm."} if field.startswith("provider") else "Hm."
+    answer = {"role": "assistant", "content": "Hello.", field: value}
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}, answer]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert bk.count_request(body).uncounted == ("thinking in the history",)

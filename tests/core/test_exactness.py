@@ -13,7 +13,7 @@ import budgetkit as bk
 from budgetkit.counters.reconstructed import is_usable
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.billing.request_count import (
+from budgetkit.requests.billing.evidence import (
     CALLS,
     PROJECTS,
     SHARE,
@@ -267,3 +267,44 @@ def test_what_claude_is_shown_from_elsewhere_is_named(field: str, value: object,
     body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "Hi"}]}
     assert bk.count_request(body).uncounted == ()
     assert bk.count_request(body | {field: value}).uncounted == (name,)
+
+
+def test_tools_with_references_that_no_recorded_call_has_get_a_wider_interval() -> None:
+    """A recorded call of Gemini with nested models: 219 tokens billed, 181 counted."""
+
+    def model(description: str, **properties: tuple[str, str]) -> dict[str, Any]:
+        members = {
+            name: {"type": kind, "description": words} for name, (kind, words) in properties.items()
+        }
+        about = {"type": "object", "properties": members, "required": [*members]}
+        return about | ({"description": description} if description else {})
+
+    nested = model(
+        "Represents the deepest nested level.",
+        name=("string", "Name of the item"),
+        value=("integer", "Value of the item"),
+    )
+    middle = model(
+        "Represents the middle nested level.",
+        items=("array", "List of nested items"),
+        title=("string", "Title of the page"),
+    )
+    top = model("", name=("string", "Name of the collection"), pages=("array", "List of pages"))
+    middle["properties"]["items"]["items"] = {"$ref": "#/$defs/NestedModel"}
+    top["properties"]["pages"]["items"] = {"$ref": "#/$defs/MiddleModel"}
+    top |= {"title": "TopModel", "$defs": {"MiddleModel": middle, "NestedModel": nested}}
+    tool = {"name": "final_result", "description": "Represents the top-level structure."}
+    tool["parameters_json_schema"] = top  # type: ignore[assignment]
+    system = "You are a helpful assistant that creates structured data."
+    body = {
+        "contents": [
+            {"parts": [{"text": "Create a simple example with 2 pages, each with 2 items"}]}
+        ],
+        "systemInstruction": {"parts": [{"text": system}]},
+        "tools": [{"functionDeclarations": [tool]}],
+    }
+    for mode in ("ANY", "AUTO"):
+        config = {"functionCallingConfig": {"mode": mode}}
+        low, high = count_request({**body, "toolConfig": config}).interval
+        assert high is not None
+        assert low < 219 < high

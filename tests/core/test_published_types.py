@@ -12,6 +12,7 @@ import pytest
 import typing_extensions
 
 import budgetkit as bk
+from budgetkit.files import read_toml
 
 TEXT = "alpha beta gamma delta " * 50
 USAGE = [
@@ -41,6 +42,26 @@ BLOCKS = {
     "openai.types.responses:ResponseInputItemParam": "gpt-5.1",
     "openai.types.responses:ResponseInputContentParam": "gpt-5.1",
     "google.genai.types:Part": "gemini-3-pro",
+}
+#: The unions of a request's tools, and the model whose rules count them.
+TOOLS = {
+    "anthropic.types:ToolUnionParam": "claude-opus-4-8",
+    "anthropic.types.beta:BetaToolUnionParam": "claude-opus-4-8",
+    "openai.types.chat:ChatCompletionToolUnionParam": "gpt-4o",
+    "openai.types.responses:ToolParam": "gpt-5.1",
+    "google.genai.types:Tool": "gemini-3-pro",
+}
+#: The bodies of requests, and fields with the conversation itself.
+BODIES = {
+    "openai.types.chat.completion_create_params:CompletionCreateParamsNonStreaming": "messages",
+    "openai.types.responses.response_create_params:ResponseCreateParamsNonStreaming": "input",
+    "anthropic.types.message_create_params:MessageCreateParamsNonStreaming": "messages",
+    "anthropic.types.beta.message_create_params:MessageCreateParamsNonStreaming": "messages",
+}
+#: Fields of a body that are read, or that bill nothing: those of recorded calls whose count was right, and settings
+#: of sampling, routing, storage and caching.
+SILENT = {
+    name for row in read_toml("framings.toml")["request"].values() for name in row["fields"].split()
 }
 
 
@@ -146,3 +167,34 @@ def test_no_block_counts_0_in_silence(place: str) -> None:
     for block in itertools.islice(blocks, 2_000):
         count = bk.count_request(request_with(place, block))
         assert count.tokens > 150 or count.uncounted, block
+
+
+@pytest.mark.parametrize("place", TOOLS)
+def test_no_tool_counts_0_in_silence(place: str) -> None:
+    hint = published(place)
+    field, words = ("input", "hi") if "responses" in place else ("messages", [])
+    body: dict[str, Any] = {
+        "model": TOOLS[place],
+        field: words or [{"role": "user", "content": "hi"}],
+    }
+    tools = values(hint)
+    if place.startswith("google"):  # a tool has one of its fields
+        body = {"model": TOOLS[place], "contents": "hi"}
+        fields = fields_of(hint).items()
+        tools = ({name: value} for name, kind in fields for value in values(kind))
+    plain = bk.count_request(body).tokens
+    for tool in itertools.islice(tools, 1_000):
+        count = bk.count_request({**body, "tools": [tool]})
+        assert count.tokens > plain + 20 or count.uncounted, tool
+
+
+@pytest.mark.parametrize("place", BODIES)
+def test_no_field_of_a_body_is_left_out_in_silence(place: str) -> None:
+    """What a newer SDK sends beside the fields of the table is named."""
+    body = {"model": "gpt-5.1", BODIES[place]: [{"role": "user", "content": "hi"}]}
+    if place.startswith("anthropic"):
+        body |= {"model": "claude-opus-4-8", "system": "Be brief."}
+    for name, kind in fields_of(published(place)).items():
+        for value in itertools.islice(values(kind), 20):
+            if value and name not in SILENT:
+                assert f"field {name}" in bk.count_request({**body, name: value}).uncounted

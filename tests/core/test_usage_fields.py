@@ -245,3 +245,30 @@ def test_langchain_names_the_model_beside_the_usage() -> None:
     said = [{"lc": 1, "kwargs": {"content": "hi", "type": "human"}}, {"lc": 1, "kwargs": answer}]
     (row,) = bk.trace.usage_frame(bk.load_trace(said)).to_dict("records")
     assert (row["model"], row["context_tokens"]) == ("gpt-4o", 9)
+
+
+@pytest.mark.parametrize("number", ["many", "1e3", 12.5, float("nan"), True])
+@pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
+def test_a_number_of_a_wrong_type_is_named(field: str, number: object) -> None:
+    trace = loaded({"prompt_tokens": 12, "completion_tokens": 3, field: number})
+    assert unread(trace) == [
+        f"Not read: usage fields {field} (not a whole number). The token sums may be incomplete."
+    ]
+
+
+def test_a_session_names_a_request_without_a_readable_number(tmp_path: Path) -> None:
+    def answer(place: int, tokens: object) -> dict[str, Any]:
+        message = {"id": f"m{place}", "role": "assistant", "model": "claude-sonnet-4-5"}
+        message |= {"content": [{"type": "text", "text": "ok"}]}
+        usage = {"input_tokens": tokens, "output_tokens": 3}
+        about = {"type": "assistant", "uuid": f"a{place}", "parentUuid": "u", "sessionId": "s"}
+        return {**about, "message": {**message, "usage": usage}}
+
+    question = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}
+    question |= {"message": {"role": "user", "content": "hi"}}
+    path = tmp_path / "session.jsonl"
+    records = [question, answer(1, 100), answer(2, "many")]
+    path.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    trace = bk.load_trace(path)
+    assert bk.trace.usage_frame(trace)["context_tokens"].tolist() == [100]
+    assert "input_tokens (not a whole number)" in unread(trace)[0]

@@ -276,3 +276,16 @@ def test_answers_of_geminis_batch_cost_half() -> None:
     whole, half = (bk.Session(bk.load_trace(one)) for one in (call, call | {"key": "r1"}))
     assert float(half.cost.sum()) == pytest.approx(float(whole.cost.sum()) / 2)
     assert float(half.cost.sum()) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "priced_as"),
+    [
+        ("deepseek-chat-v3.1", "deepseek-chat"),
+        ("openrouter/deepseek/deepseek-chat-v3.1", "deepseek-chat"),
+        ("mistral-medium-3", "mistral-medium-3-5"),
+    ],
+)
+def test_a_price_of_another_name_is_said(name: str, priced_as: str) -> None:
+    prices = bk.cost.prices(name)
+    assert prices.input is None or f"is priced as {priced_as}" in prices.source

@@ -55,7 +55,7 @@ from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
-from budgetkit.requests.billing.declarations import unwritten_tools
+from budgetkit.requests.billing.charges import unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace

@@ -355,11 +355,16 @@ def _list_prices(
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
     lacking = []
-    if not _is_listed(entry, spelling):  # one whose name begins alike
-        source += f"; {brief(model)} has no price of its own"
-        lacking.append(f"the price of {brief(model)} itself")
-    elif spelling != name:
+    clauses = getattr(entry.match, "or_", [entry.match])
+    names = [str(getattr(clause, "equals", "")).casefold() for clause in clauses]
+    is_known = spelling.casefold() in names or found_by(spelling) is not None
+    if spelling != name and is_known:
         source += f", of which {brief(model)} is a spelling"
+    elif not _is_entry(entry, spelling):
+        source += "" if is_known else f"; {brief(model)} has no price of its own"
+        source += f"; {brief(model)} is priced as {entry.id}"
+        # one whose name begins alike
+        lacking += [] if is_known else [f"the price of {brief(model)} itself"]
 
     # How a request is served stands in its usage, or in the name under which a router sells it.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
@@ -420,16 +425,12 @@ def _entry(
     return None
 
 
-def _is_listed(entry: Any, name: str) -> bool:
-    """Return True if a price entry belongs to the model, not to a similar name."""
-    if found_by(name) is not None:
-        return True
-    names = [
+def _is_entry(entry: Any, name: str) -> bool:
+    """Return True if a price entry has the name of the model, in any spelling."""
+    of_name, of_entry = (
         {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
-    ]
-    clauses = getattr(entry.match, "or_", [entry.match])
-    equals = [str(getattr(clause, "equals", "")).casefold() for clause in clauses]
-    return not names[0].isdisjoint(names[1]) or name.casefold() in equals
+    )
+    return not of_name.isdisjoint(of_entry)
 
 
 def _price(value: Any) -> Price | None:

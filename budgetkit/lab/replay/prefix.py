@@ -27,7 +27,7 @@ import numpy as np
 from budgetkit.budget import brief, check_choice
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan import Flags, Floats, Ints, Item
-from budgetkit.requests.reading.formats import seconds
+from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace import (
     UNSENT,
     Tally,

@@ -23,7 +23,7 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
-from budgetkit.requests.billing.declarations import Count
+from budgetkit.requests.billing.charges import Count
 from budgetkit.requests.billing.framing import AnyMessage
 from budgetkit.requests.reading.formats import unpacked
 from budgetkit.requests.reading.request import as_object

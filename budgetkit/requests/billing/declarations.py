@@ -14,81 +14,20 @@ json
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Protocol
 
-from budgetkit.counters import count_of
-from budgetkit.counters.protocol import as_counter
-from budgetkit.message import Message
-from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.parts import as_json, as_list
-from budgetkit.requests.reading.request import ProviderRequest, as_object
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.reading.parts import as_json
+from budgetkit.requests.reading.request import as_object
 from budgetkit.requests.reading.tools import (
     Schema,
     choices_of,
-    inlined,
     parameters_of,
     properties_of,
     tool_name,
     unwrapped,
 )
-
-Count = Callable[[str], int] | str
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """One charge of a request.
-
-    Parameters
-    ----------
-    kind : str
-        ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
-    part : str
-        Name of the charged part, such as a message's role or a tool's name.
-    texts : tuple of str
-        Texts to count.
-    fixed : int
-        Fixed tokens in addition to the texts.
-    without : tuple of str
-        Texts to count and subtract, because other charges include them.
-    message : int or None
-        Index of its message, if any.
-    times : float
-        The provider's tokens per counted token for this kind of text.
-    """
-
-    kind: str
-    part: str
-    texts: tuple[str, ...] = ()
-    fixed: int = 0
-    without: tuple[str, ...] = ()
-    message: int | None = None
-    times: float = 1.0
-
-
-Charges = Iterator[Charge]
-
-
-def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
-    """Count all texts in one call and return the tokens of each charge.
-
-    >>> count_charges([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
-    [15, 3]
-    """
-    texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
-    counted = iter(as_counter(count_of(count)).many(texts))
-    totals = []
-    for charge in charges:
-        tokens = sum(next(counted) for _ in charge.texts)
-        tokens -= sum(next(counted) for _ in charge.without)
-        if charge.times != 1:
-            tokens = round(charge.times * tokens)
-        totals.append(charge.fixed + tokens)
-    return totals
-
 
 _AROUND = 5
 _OWN_MESSAGE = 4
@@ -215,135 +154,3 @@ def _named_type(kind: str, schema: Schema, depth: int) -> str:
 
 def _description(schema: Schema) -> str:
     return str(schema.get("description") or "").removesuffix(".")
-
-
-# Where programs that speak OpenAI's chat format put what a model thought.
-_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
-
-
-class Rules(Protocol):
-    """A provider's billing rules for requests and answers."""
-
-    @property
-    def model(self) -> str:
-        """The model whose image prices apply."""
-        ...
-
-    def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request."""
-        ...
-
-    def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer."""
-        ...
-
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Return True if a message's thinking may be billed without a charge here."""
-        ...
-
-
-def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
-    """List the thinking in a message that is billed again as text.
-
-    Whether thinking is sent depends on the message's format or, without one, on that of the request.
-
-    >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
-    >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
-    >>> thoughts_sent(message), thoughts_sent(message, "anthropic")
-    ((), ('Hm.',))
-    """
-    thought = message.raw.get("reasoning_content")
-    if not isinstance(thought, str):
-        return ()
-    origin = origin_of(message.raw)
-    form = shape if origin is None else origin["form"]
-    if form == "gemini" or (form in ("anthropic", "converse") and message.tool_calls):
-        return (thought,)
-    return ()
-
-
-def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
-    """Charge thinking that is sent unchanged and has not been charged yet."""
-    thoughts = [
-        (index, text)
-        for index, message in enumerate(request.messages)
-        if "reasoning_content" in message.raw
-        for text in thoughts_sent(message, request.shape)
-    ]
-    charged = {(charge.message, text) for charge in charges for text in charge.texts}
-    for index, text in thoughts:
-        if (index, text) not in charged:
-            yield Charge("message", "thinking", (text,), message=index)
-
-
-def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Describe thinking that neither the format nor the model's rules cover."""
-    if shape not in ("chat", "responses"):
-        return []
-    for message in messages:
-        if carries_thinking(message) and (rules is None or rules.leaves_thinking(message, shape)):
-            return ["thinking in the history"]
-    return []
-
-
-# Keys of a schema whose texts some providers' forms of a tool leave out.
-_APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
-_APART |= {"patternProperties", "additionalProperties", "propertyNames", "dependentSchemas"}
-_APART |= {"unevaluatedItems", "unevaluatedProperties", "additionalItems"}
-_CHOICES = frozenset({"anyOf", "any_of", "oneOf"})
-_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
-
-
-def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """List the tools whose schemas contain text without a charge.
-
-    >>> word = {"type": "string", "description": "A word"}
-    >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
-    >>> unwritten_tools([tool], lambda: [Charge("tools", "", ("type look = () => any;",))])
-    ['a part of the schema of tool look']
-    """
-    counted = cache(lambda: "\n".join(text for charge in charges() for text in charge.texts))
-    names = []
-    for tool in tools:
-        parameters = inlined(parameters_of(tool))
-        texts = [*_texts_apart(parameters, False)]
-        # Choices between whole sets of parameters are in no form; choices of a property are.
-        for key in _CHOICES & parameters.keys():
-            texts += _texts_apart(parameters[key], True)
-        lines = (text.strip().partition("\n")[0].strip() for text in texts)
-        has_references = '"$ref": "' in as_json(parameters)
-        if has_references or any(
-            line not in counted() and as_json(line)[1:-1] not in counted() for line in lines
-        ):
-            names.append(f"a part of the schema of tool {tool_name(tool)}")
-    return names
-
-
-def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
-    """Yield the texts in a schema outside its properties."""
-    for choice in as_list(schema):
-        yield from _texts_apart(choice, is_apart)
-    if not isinstance(schema, Mapping):
-        return
-    if is_apart:
-        texts = [schema.get("description"), *as_object(schema.get("properties"))]
-        texts += as_list(schema.get("enum"))
-        yield from (text for text in texts if isinstance(text, str))
-    for key, inner in schema.items():
-        is_inner = is_apart or key in _APART or (key == "items" and not isinstance(inner, Mapping))
-        if key in _BY_NAME:
-            inner = [*as_object(inner).values()]
-        if key in _BY_NAME or key in _APART or key in _CHOICES or key == "items":
-            yield from _texts_apart(inner, is_inner)
-
-
-def carries_thinking(message: Message) -> bool:
-    """Return True if an answer contains the preceding thinking.
-
-    >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
-    True
-    """
-    raw = message.raw
-    # As it came it has thinking, without a text.
-    is_sealed = "native" in raw and raw.get("reasoning_content") == ""
-    return message.role == "assistant" and (is_sealed or any(raw.get(field) for field in _FIELDS))

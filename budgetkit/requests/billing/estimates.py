@@ -18,13 +18,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from budgetkit.message import Data, Message, Raw, is_system
+from budgetkit.message import Data, Message, is_system
 from budgetkit.models.names import calibration_row
-from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
+from budgetkit.requests.billing.charges import EVERYWHERE, Charge, Charges, blocks_of, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.formats import format_table, value_at
-from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.parts import as_json, objects_in
+from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
@@ -88,11 +87,11 @@ def estimate_for(model: str) -> Estimate:
     return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
 
 
-def constants_of(request: ProviderRequest) -> dict[str, int]:
+def constant_counts(request: ProviderRequest) -> dict[str, int]:
     """Count how often each constant applies to a request."""
     forced = bool(request.forced or request.required)
     armed = bool(request.tools)
-    blocks = [block for message in request.messages for block in _blocks(message)]
+    blocks = [block for message in request.messages for block in blocks_of(message)]
     return {
         "request": 1,
         "turn": len(_turns(request)),
@@ -119,6 +118,11 @@ class EstimatedRules:
     model: str = ""
     forgets_thinking: bool = False  # whether thinking that led to no call is known to be left out
 
+    @property
+    def name(self) -> str:
+        """The name of the rules in the table of exactness."""
+        return f"estimate-{self.estimate.family}"
+
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List the charges of a request."""
         return [
@@ -135,9 +139,10 @@ class EstimatedRules:
         """
         return [Charge("message", "answer", message.texts), *self._calls(message)]
 
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Return True if a message's thinking may be billed but is not charged."""
-        return bool(message.tool_calls) or not self.forgets_thinking
+    @property
+    def thinking_gaps(self) -> tuple[str, ...]:
+        """Where thinking may be billed without a charge."""
+        return ("chat call", "responses call") if self.forgets_thinking else EVERYWHERE
 
     def _messages(self, request: ProviderRequest) -> Charges:
         turns = _turns(request)
@@ -167,7 +172,7 @@ class EstimatedRules:
 def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
     """Charge tools, and the hidden prompts for them and for thinking."""
     cost = estimate.constants
-    times = constants_of(request)
+    times = constant_counts(request)
     for tool in request.tools:
         # JSON of name, description and parameters, or all the words in it.
         function = unwrapped(tool)
@@ -193,16 +198,6 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
-
-
-def _blocks(message: Message) -> list[Raw]:
-    """List the blocks of a message and of its tool results."""
-    origin = origin_of(message.raw)
-    native = message.raw.get("native", message.raw)
-    records = [native] if origin is None else origin["records"]
-    blocks = [block for record in records for block in objects_in(as_object(record).get("content"))]
-    inside = (value_at(block, "content|toolResult.content") for block in blocks)
-    return [*blocks, *(block for content in inside for block in objects_in(content))]
 
 
 def _turns(request: ProviderRequest) -> set[int]:

@@ -28,7 +28,7 @@ from typing import Literal
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, is_system
 from budgetkit.models.names import dashed
-from budgetkit.requests.billing.declarations import Charge, Charges
+from budgetkit.requests.billing.charges import EVERYWHERE, Charge, Charges
 from budgetkit.requests.billing.estimates import (
     Estimate,
     estimate_for,
@@ -211,6 +211,11 @@ class FrameRules:
     model: str = ""
 
     @property
+    def name(self) -> str:
+        """The name of the rules in the table of exactness."""
+        return self.frame.name
+
+    @property
     def estimate(self) -> Estimate:
         """The model family's estimate, for parts that the frame does not cover."""
         return estimate_for(self.model)
@@ -240,9 +245,10 @@ class FrameRules:
         calls = [_call(call, self.frame) for call in message.tool_calls]
         return [Charge("message", "answer", message.texts), *calls]
 
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Return True if a message's thinking may be billed without a charge here."""
-        return self.frame.form != "template"
+    @property
+    def thinking_gaps(self) -> tuple[str, ...]:
+        """Where thinking may be billed without a charge."""
+        return () if self.frame.form == "template" else EVERYWHERE
 
 
 def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:

@@ -34,15 +34,8 @@ from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.message import RESULT_ROLES, Image, Message, Raw, is_system
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
-from budgetkit.requests.billing.declarations import (
-    Charge,
-    Count,
-    Rules,
-    ToolConstants,
-    count_charges,
-    declaration_charge,
-    thinking_charges,
-)
+from budgetkit.requests.billing.charges import Charge, Count, Rules, count_charges, thinking_charges
+from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 from budgetkit.requests.billing.images import priced
@@ -355,6 +348,11 @@ class OpenAIRules:
     model: str = ""
     is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
 
+    @property
+    def name(self) -> str:
+        """The name of the rules in the table of exactness."""
+        return self.family.name + (" by a router" if self.is_routed else "")
+
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List the charges of a chat or Responses request."""
         named = replace(request, model=self.model or request.model)
@@ -370,14 +368,14 @@ class OpenAIRules:
         """List the charges of an answer."""
         return answer_charges(message)
 
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Return True if a message's thinking may be billed without a charge here.
+    @property
+    def thinking_gaps(self) -> tuple[str, ...]:
+        """Where thinking may be billed without a charge.
 
-        In a chat request, thinking may be billed before a call and is free before a text.
-
-        A Responses request has a separate item for thinking, which the next user message ends.
+        In a chat request, thinking may be billed before a call and is free before a text. A Responses request has a
+        separate item for thinking, which the next user message ends.
         """
-        return shape == "chat" and bool(message.tool_calls)
+        return ("chat call",)
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
@@ -468,7 +466,7 @@ def framing_for(model: str | Model) -> Framing:
     of_its_own = resolved.framing
     if of_its_own and not of_its_own.startswith("openai"):
         return FRAMINGS[of_its_own]
-    return _by_rules(resolved, os.environ.get(FOLDERS, ""))
+    return _cached_by_rules(resolved, os.environ.get(FOLDERS, ""))
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
@@ -504,12 +502,8 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     return DEFAULT_FRAMING
 
 
-@lru_cache(maxsize=256)
-def _by_rules(model: Model, folders: str) -> Framing:
-    """Return the framing for a model's rules.
-
-    The rules depend on the vocabularies in the user's folders.
-    """
+def _by_rules(model: Model) -> Framing:
+    """Return the framing for a model's rules."""
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
         return _openai_framing(rules)
@@ -530,3 +524,7 @@ def _by_rules(model: Model, folders: str) -> Framing:
         counter=f"calibrated:{model.name}",
         source=f"{estimate.family}: {estimate.source}, read {estimate.date}",
     )
+
+
+# The rules depend on the vocabularies in the user's folders.
+_cached_by_rules = lru_cache(maxsize=256)(lambda model, _: _by_rules(model))

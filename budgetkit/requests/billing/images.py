@@ -16,10 +16,7 @@ public projects (read 2026-11-21).
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from binascii import Error, a2b_base64
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
@@ -29,8 +26,7 @@ from budgetkit.files import read_toml
 from budgetkit.message import Image, Message, Raw
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import bare
-from budgetkit.requests.billing.declarations import Charge, Charges
-from budgetkit.requests.reading.formats import value_at
+from budgetkit.requests.billing.charges import Charge, Charges
 
 
 def tile_tokens(
@@ -288,92 +284,3 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     if kind == b"VP8X":
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
     return None
-
-
-# What PDFs, sound and film cost, from their pages and seconds: the rows of data/media.toml.
-#
-#     tokens = pages or seconds * the row's usual tokens, between its least and its most
-#
-# No provider says how it splits a page, so a count is an estimate with an interval. Bytes that do not tell their
-# length, and models without a row, stay what cannot be counted.
-
-#: The paths to a part's bytes in the providers' formats.
-_BYTES = (
-    "source.data|source.bytes|document.source.bytes|inlineData.data|inline_data.data|file.file_data|file_data|"
-    "input_audio.data"
-)
-_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
-_PAGE_TREE = re.compile(rb"/Type\s*/Pages(?![a-zA-Z])")
-_PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
-
-
-@dataclass(frozen=True)
-class MediaCost:
-    """The cost of a document, audio or video, with its range."""
-
-    kind: str  # as the message names the part
-    charge: Charge
-    least: int
-    most: int
-
-
-def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Price documents, audio and video of known length, if rules exist."""
-    plain = bare(model)
-    rows: list[Raw] = read_toml("media.toml")["media"]
-    for index, message in enumerate(messages):
-        for part in message.parts:
-            kind = str(part.get("type"))
-            if kind not in message.uncounted:
-                continue
-            unit, length = _media_length(value_at(part, _BYTES))
-            fitting = (
-                row for row in rows if row["unit"] == unit and re.search(row["models"], plain)
-            )
-            row = next(fitting, None)
-            if row is None or not length:
-                continue
-            least, usual, most = (ceil(length * row[name]) for name in ("least", "usual", "most"))
-            word, *of_what = unit.split(" ", 1)
-            named = " ".join([f"{length:,.4g}", word if length == 1 else f"{word}s", *of_what])
-            yield MediaCost(kind, Charge("media", named, fixed=usual, message=index), least, most)
-
-
-def _pages(data: bytes) -> int:
-    """Return the number of pages in a PDF, or 0 if it is unreadable.
-
-    The count in the page tree takes precedence over the visible page objects, because pages of earlier versions stay in
-    the file and others may be compressed.
-    """
-    trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
-    counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]
-    if counts or b"/ObjStm" in data:
-        return max(counts, default=0)
-    return len(_PAGE.findall(data))
-
-
-def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit and the length of encoded media.
-
-    The length is 0 if unknown.
-    """
-    if isinstance(encoded, str):
-        text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
-        try:
-            data = b64decode(text + "=" * (-len(text) % 4))
-        except ValueError:
-            return "", 0
-    elif isinstance(encoded, bytes):
-        data = encoded
-    else:
-        return "", 0
-    if data.startswith(b"%PDF"):
-        return "page", _pages(data)
-    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
-        at = data.find(b"fmt ") + 16  # after its size, format, channels and samples a second
-        rate = int.from_bytes(data[at : at + 4], "little")
-        return "second of sound", (len(data) - data.find(b"data") - 8) / rate if rate else 0
-    if data[4:8] == b"ftyp" and (at := data.find(b"mvhd")) > 0 and data[at + 4] == 0:
-        scale = int.from_bytes(data[at + 16 : at + 20])
-        return "second of film", int.from_bytes(data[at + 20 : at + 24]) / scale if scale else 0
-    return "", 0

@@ -16,7 +16,8 @@ from typing import Any
 from budgetkit.files import Table, read_rows
 from budgetkit.message import RESULT_ROLES, Message, is_system
 from budgetkit.models.names import FAMILY_ENCODING
-from budgetkit.requests.billing.declarations import Charge, Charges, declaration_charge
+from budgetkit.requests.billing.charges import Charge, Charges
+from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.parts import as_json, as_list, objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed

@@ -26,8 +26,9 @@ from typing import Any, Literal
 
 from budgetkit.message import ORIGIN, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.requests.reading.parts import objects_in, sorted_part
-from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
+from budgetkit.requests.reading.records import Records, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
@@ -159,7 +160,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
                     for part in range(new)
                 ]
                 origins += [origin] if new == 1 else several
-    paired(read.messages, strict=True, pairing=pairing)
+    pair_results(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
             origin["bytes"] = True

@@ -1,11 +1,18 @@
-"""Records: messages in programs' formats, converted to OpenAI's chat format."""
+"""Records: messages in programs' formats, converted to OpenAI's chat format.
+
+`read_records` reads one record after another:
+
+1. `_row_of_record` finds its row in the table of formats, or none for a message in OpenAI's own format.
+2. `_messages` converts it by that row: a message for each of its fields (`_messages_by_field`), or its parts sorted
+   into texts, thoughts, calls and results, and these into messages (`_messages_by_part`).
+3. `_join_to_answer` adds a piece of an answer to the message before it, such as a call that is a record of its own.
+4. `_usage_of_record` reads the tokens of the request that it answers.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -18,13 +25,12 @@ from budgetkit.requests.reading.formats import (
     record_rows,
     role_names,
     unpacked,
-    usage_of,
     value_at,
     without_empty,
 )
+from budgetkit.requests.reading.pairing import behind_calls, message_at_line, placed, raw_of
 from budgetkit.requests.reading.parts import (
     Sorted,
-    as_list,
     content_of,
     is_item,
     joined_text,
@@ -32,135 +38,7 @@ from budgetkit.requests.reading.parts import (
     result_message,
     sorted_part,
 )
-
-
-@dataclass(slots=True)
-class LocatedMessage:
-    """A message with its line in the file, for error messages."""
-
-    line: int
-    value: Any
-
-
-def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line, or None if unknown, and the record itself."""
-    if isinstance(record, LocatedMessage):
-        return (record.line, record.value)
-    return (None, record)
-
-
-def raw_of(record: Any) -> Any:
-    """Return a record without its line."""
-    return record.value if isinstance(record, LocatedMessage) else record
-
-
-def message_at_line(line: int | None, message: Any) -> Any:
-    """Return a message with its line in the file, if one is known."""
-    if line is None:
-        return message
-    return LocatedMessage(line, message)
-
-
-_MOST_WAITING = 1_000
-
-
-@dataclass(slots=True)
-class Pairing:
-    """The calls read so far, with tools by id and the ids without a result."""
-
-    tools: dict[str, str] = field(default_factory=dict)
-    waiting: list[str] = field(default_factory=list)
-    # Calls of each tool that came without an id.
-    named: Counter[str] = field(default_factory=Counter)
-
-    def forget_answered(self) -> None:
-        """Keep only the newest waiting calls, to bound the memory."""
-        del self.waiting[:-_MOST_WAITING]
-        self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
-
-
-def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Assign missing ids to calls and results, and return a note about orphans.
-
-    An orphan is a result without a call.
-
-    An orphan, whose call may be stored on a server, becomes a function message; in strict mode it is kept and rejected
-    later. When messages are read in several steps, pass the pairing of the earlier steps.
-    """
-    pairing = Pairing() if pairing is None else pairing
-    orphans = 0
-    for place, record in enumerate(messages):
-        line, message = placed(record)
-        if not isinstance(message, dict):
-            continue
-        calls = _calls_of(message)
-        lacks_id = message.get("role") == "tool" and not message.get("tool_call_id")
-        if lacks_id or not all(call.get("id") for call in calls):
-            # What gets an id here is a copy.
-            message = deepcopy(message)
-            messages[place] = message_at_line(line, message)
-            calls = _calls_of(message)
-        for call in calls:
-            pairing.waiting.append(_give_id(call, pairing))
-        if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
-            orphans += 1
-            answer = {**message, "role": "function"}
-            answer.pop("tool_call_id", None)
-            messages[place] = message_at_line(line, answer)
-    if not orphans:
-        return []
-    return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
-
-
-def call_order(messages: Sequence[Any]) -> list[int]:
-    """Return the order of messages that puts each tool result after its call.
-
-    >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
-    [1, 0]
-    """
-    called: dict[Any, int] = {}
-    for place, message in enumerate(messages):
-        for id in value_at(message, "tool_calls.*.id") or ():
-            if isinstance(id, str):
-                called.setdefault(id, place)
-    ranks = []
-    for place, message in enumerate(messages):
-        id = value_at(message, "tool_call_id") if value_at(message, "role") == "tool" else None
-        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
-    return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
-
-
-def _calls_of(message: Data) -> list[Data]:
-    return [call for call in as_list(message.get("tool_calls")) if isinstance(call, dict)]
-
-
-def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id, or its tool's name with a number."""
-    name = str(value_at(call, "function.name|custom.name|name") or "")
-    if not call.get("id"):
-        pairing.named[name] += 1
-        call["id"] = f"{name}-{pairing.named[name]}"
-    id = str(call.get("id") or "")
-    prefix, _, number = id.rpartition("-")
-    # An id that was given here, and then saved.
-    if prefix == name and number.isdecimal() and len(number) < 10:
-        pairing.named[name] = max(pairing.named[name], int(number))
-    pairing.tools[id] = name
-    return id
-
-
-def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call, adding its id if missing."""
-    id = message.get("tool_call_id")
-    if not id:
-        name = message.get("name")
-        of_this_tool = [call for call in pairing.waiting if pairing.tools[call] == name]
-        candidates = of_this_tool or ([] if name else pairing.waiting)
-        id = message["tool_call_id"] = (candidates or pairing.waiting or [""])[0]
-    if id in pairing.waiting:
-        pairing.waiting.remove(id)
-    return isinstance(id, str) and bool(id) and id in pairing.tools
-
+from budgetkit.requests.reading.usage import usage_of
 
 _GENERIC = Format(name="", label="", besides=("tool_calls",))
 _ITEMS = Format(name="", label="", items=True)
@@ -194,23 +72,25 @@ def read_records(
     response: Any = None  # the answer whose calls are records of their own, each with its usage
     for record in records:
         line, raw = placed(record)
-        spelling = _spelling(raw, last)
+        record_row = _row_of_record(raw, last)
         is_item_of_a_kind = (
             isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
         )
-        if spelling is None and row is not None and row.items and is_item_of_a_kind:
-            spelling = _NEW_ITEM
-        messages = [raw] if spelling is None else _messages(raw, spelling)
+        if record_row is None and row is not None and row.items and is_item_of_a_kind:
+            record_row = _NEW_ITEM
+        messages = [raw] if record_row is None else _messages(raw, record_row)
         for message in messages:
-            if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+            if not _join_to_answer(
+                read.messages, message, is_piece=record_row is not None and is_item(raw)
+            ):
                 read.messages.append(message_at_line(line, message))
-        if spelling is not None:
-            last = spelling
+        if record_row is not None:
+            last = record_row
             skipped += not messages
-            read.formats += [spelling.name] if spelling.name else []
-        is_aside = not messages and spelling is not None
+            read.formats += [record_row.name] if record_row.name else []
+        is_aside = not messages and record_row is not None
         if is_aside or (messages and value_at(messages[-1], "role") == "assistant"):
-            usage = _usage(raw, read.messages, model)
+            usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
@@ -235,42 +115,26 @@ def system_messages(body: Raw, row: Format) -> list[Data]:
 
 def is_record(value: Any) -> bool:
     """Return True if a value is a message in any format."""
-    return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
+    return isinstance(value, Mapping) and (
+        "role" in value or _row_of_record(value, None) is not None
+    )
 
 
-def _spelling(raw: Any, last: Format | None) -> Format | None:
-    """Find the row for a record's format, or None.
-
-    None for OpenAI's own format and for unknown formats.
-    """
-    if not isinstance(raw, Mapping) or _is_plain(raw):
+def _row_of_record(raw: Any, last: Format | None) -> Format | None:
+    """Return the row of a record's format, or None for OpenAI's own and unknown formats."""
+    if not isinstance(raw, Mapping):
         return None
-    if last is not None and last.said and not last.of:
+    is_odd = _is_odd(raw)
+    foreign = format_table("marks")["foreign"]
+    if raw.get("role") in ROLES and "content" in raw and not (is_odd or any(map(raw.get, foreign))):
+        return None  # OpenAI's own format, as most are
+    if last is not None and last.message_fields and not last.of:
         return last
     rows = record_rows(frozenset(raw))
     if last is not None and last.of:
         rows = (last, *rows)
     row = next((row for row in rows if holds(raw, row.of)), None)
-    return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
-
-
-def _is_plain(raw: Raw) -> bool:
-    """Return True if a message is clearly in OpenAI's own format, as most are."""
-    content = raw.get("content")
-    if raw.get("role") not in ROLES or any(
-        raw.get(name) for name in format_table("marks")["foreign"]
-    ):
-        return False
-    if raw["role"] == "tool" and "tool_call_id" not in raw:
-        return False
-    if isinstance(content, list):
-        return all(
-            isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str)
-            for p in content
-        )
-    if isinstance(content, str):
-        return raw["role"] != "assistant" or next(_embedded_calls(content), None) is None
-    return content is None and "content" in raw
+    return row or (_GENERIC if is_odd or is_item(raw) else None)
 
 
 def _is_odd(raw: Raw) -> bool:
@@ -311,10 +175,10 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
     if row.each:
         items = read_records(value_at(raw, row.each), _ITEMS).messages
         messages = [{**raw_of(item)} for item in items]
-    elif row.said:
-        messages = _fields(raw, row)
+    elif row.message_fields:
+        messages = _messages_by_field(raw, row)
     else:
-        messages = _sequence(raw, row)
+        messages = _messages_by_part(raw, row)
     time = value_at(raw, format_table("paths")["time"])
     for message in messages:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
@@ -324,10 +188,10 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
     return messages
 
 
-def _fields(raw: Raw, row: Format) -> list[Data]:
+def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
     """Read a record with one message per field, merging adjacent messages of the same role."""
     messages: list[Data] = []
-    for role, path in row.said:
+    for role, path in row.message_fields:
         if not isinstance(text := value_at(raw, path), str) or not text:
             continue
         if messages and messages[-1]["role"] == role:
@@ -337,7 +201,8 @@ def _fields(raw: Raw, row: Format) -> list[Data]:
     return messages
 
 
-def _sequence(raw: Raw, row: Format) -> list[Data]:
+def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
+    """Read a record's parts, including those beside its content."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
@@ -354,13 +219,13 @@ def _sequence(raw: Raw, row: Format) -> list[Data]:
         parts = [("call", _call(id, str(tool), text))]
     if role == "assistant":
         is_call = value_at(raw, row.role) == "function_call"
-        parts = [piece for part in parts for piece in _pieces(part, is_call)]
+        parts = [piece for part in parts for piece in _split_embedded_calls(part, is_call)]
     if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
         return [_result(raw, row, role, parts)]
-    return _steps(role, parts)
+    return _messages_of_parts(role, parts)
 
 
-def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
+def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
     """Split a text into its calls and the text between them."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
@@ -395,23 +260,17 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
         yield opening.start(), text[opening.end() : closing.start() + 1], end
 
 
-def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
+def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
+    """Convert sorted parts to messages: early results, then answers with the results of their calls."""
     early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
-    called = {value["id"] for kind, value in parts if kind == "call"} - {""}
-    late: dict[str, list[Sorted]] = {}  # results that stand before their call
     has_call = False  # in any step
     has_result = False  # in the last one
-    ordered: list[Sorted] = []
-    for kind, value in parts:
-        if kind == "result" and value["tool_call_id"] in called:
-            late.setdefault(value["tool_call_id"], []).append((kind, value))
-            continue
-        ordered.append((kind, value))
-        if kind == "call":
-            called.discard(value["id"])
-            ordered += late.pop(value["id"], [])
-    for kind, value in ordered:
+    order = behind_calls(
+        [[value["id"]] if kind == "call" else [] for kind, value in parts],
+        [value["tool_call_id"] if kind == "result" else None for kind, value in parts],
+    )
+    for kind, value in map(parts.__getitem__, order):
         if kind == "result" and not has_call:
             early.append(value)
             continue
@@ -421,11 +280,14 @@ def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
         steps[-1].append((kind, value))
         has_call = has_call or kind == "call"
         has_result = has_result or kind == "result"
-    messages = early + [message for step in steps if step for message in _step(role, step)]
+    messages = early + [
+        message for step in steps if step for message in _answer_with_results(role, step)
+    ]
     return messages or [{"role": role, "content": None}]
 
 
-def _step(role: Any, step: list[Sorted]) -> list[Data]:
+def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
+    """Return a message of texts, thoughts and calls, followed by its results."""
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -494,7 +356,7 @@ def _content_parts(content: Any) -> list[Any]:
     return [content]
 
 
-def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
+def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
     """Append a piece of an answer to the previous message, if possible."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
@@ -522,7 +384,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
+def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
     """Return the usage of a record, for the newest assistant message."""
     if not isinstance(raw, Mapping):
         return None

@@ -23,13 +23,14 @@ from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
+from budgetkit.requests.reading.pairing import pair_results
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import paired, read_records, system_messages
+from budgetkit.requests.reading.records import read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
-# What may stand around a body: a line of a batch, Gemini's request to count.
+# Fields around a body: in a line of a batch, in Gemini's request to count.
 _ENVELOPES = ("body", "generateContentRequest")
-# What only one shape has.
+# Fields and blocks of one format only.
 _CONVERSE_FIELDS = {"toolConfig", "inferenceConfig", "schemaVersion"}
 _ANTHROPIC_FIELDS = {"system", "anthropic_version", "stop_sequences", "output_config"}
 _ANTHROPIC_BLOCKS = (
@@ -40,38 +41,18 @@ _ANTHROPIC_BLOCKS = (
     "server_tool_use",
     "redacted_thinking",
 )
-# Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
-_TOOLS = {
-    "chat": ("tools", "functions"),
-    "converse": ("toolConfig", "additionalModelRequestFields.tools"),
-}
-# Fields whose content the provider adds to the prompt, by path; only it can count them.
-_BESIDE = {
-    "responses": {
-        name: f"server state ({name})"
-        for name in ("previous_response_id", "conversation", "prompt")
-    },
-    "gemini": {"cachedContent": "server state (cachedContent)"},
-    "chat": {"prediction": "a prediction", "documents": "documents outside the messages"},
-    "anthropic": {
-        "mcp_servers": "tools of MCP servers",
-        "container.skills": "skills of a container",
-    },
-}
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-# What a body asks for or does not; the table of requests has the conditions of each.
+# Settings that are on or off; data/framings.toml has the conditions of each.
 _SETTINGS = (
     "required",
     "none",
-    "pro",
     "sequential",
     "thinking",
     "adaptive",
     "json_mode",
     "audio",
 )
-_THINKING_BLOCKS = ("thinking", "redacted_thinking")
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
@@ -85,15 +66,14 @@ class ProviderRequest:
     tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
     schema: Raw | None = None  # of the answer: name, description and schema
     forced: str = ""  # the tool that must be called
-    required: bool = False  # whether some tool must be called
-    none: bool = False  # whether no tool may be called
-    pro: bool = False  # whether the model thinks as a "pro", told so by a prompt that nobody sees
-    sequential: bool = False  # whether calls at once are forbidden
-    thinking: bool = False  # whether thinking is switched on
-    adaptive: bool = False  # whether the model itself decides how much it thinks
-    json_mode: bool = False  # whether the answer must be JSON, of any schema
-    audio: bool = False  # whether the answer is spoken
-    uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
+    required: bool = False  # some tool must be called
+    none: bool = False  # no tool may be called
+    sequential: bool = False  # parallel calls are disabled
+    thinking: bool = False  # thinking is enabled
+    adaptive: bool = False  # the model decides how much it thinks
+    json_mode: bool = False  # the answer must be JSON, of any schema
+    audio: bool = False  # the answer is spoken
+    uncounted: tuple[str, ...] = ()  # parts that cannot be counted
 
 
 def read_request(body: Raw | str | bytes) -> ProviderRequest:
@@ -125,16 +105,13 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         )
 
     messages = tuple(map(Message, _messages(raw, shape)))
-    toolsets = [read_tools(value_at(raw, path)) for path in _TOOLS.get(shape, ("tools",))]
-    beside = _BESIDE.get(shape, {})
-    uncounted = [name for path, name in beside.items() if value_at(raw, path)]
-    if "web_search_options" in raw:
-        uncounted.append("built-in tool web_search")
+    row = read_toml("framings.toml")["request"][shape]
+    toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
+    uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
+    known = row["fields"].split()
+    uncounted += [f"field {name}" for name, value in raw.items() if value and name not in known]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
     uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
-    budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
-    if shape == "anthropic" and budget:  # of which the model is told
-        uncounted.append("a task budget")
     kinds = [
         str(item["type"])
         for item in (objects_in(raw.get("input")) if shape == "responses" else [])
@@ -142,15 +119,12 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     ]
     uncounted += [f"item {kind}" for kind in kinds]
     uncounted += [kind for message in messages for kind in message.uncounted if kind not in kinds]
-    settings = request_settings(raw, shape)
-    if settings["pro"]:
-        uncounted.append("the prompt of pro mode")
     return ProviderRequest(
         shape=shape,
         messages=messages,
         tools=tuple(tool for toolset in toolsets for tool in toolset.functions),
         uncounted=tuple(dict.fromkeys(uncounted)),
-        **settings,
+        **request_settings(raw, shape),
     )
 
 
@@ -188,6 +162,13 @@ def _shape(raw: Raw) -> str | None:
     return "anthropic" if is_anthropic else "chat"
 
 
+def _is_set(raw: Raw, condition: str) -> bool:
+    """Return True if a condition holds for a field that is not empty."""
+    if not holds(raw, condition):
+        return False
+    return value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
+
+
 def _messages(raw: Raw, shape: str) -> list[Any]:
     """Return the messages of a body, starting with the system text."""
     row = format_named(ROWS[shape]) if shape in ROWS else None
@@ -197,7 +178,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
         isinstance(message, Mapping) and "native" in message for message in read.messages
     )
     if shape != "chat" or is_foreign:
-        paired(read.messages, strict=shape == "anthropic")
+        pair_results(read.messages, strict=shape == "anthropic")
     return [*system, *read.messages]
 
 
@@ -230,10 +211,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     Only the provider can decrypt it.
 
     `records` are in the request's format, `messages` the same in OpenAI's chat format. For other thinking that is sent
-    again see :mod:`budgetkit.requests.billing.declarations`.
+    again see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
-    thinks = False
     if shape == "responses":
         reasons = False  # since the user spoke last; what was thought before that is not sent again
         for message in messages:
@@ -251,16 +231,6 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
         ]
         if any(_SIGNATURES & part.keys() for part in parts if "text" not in part):
             signs = ["reasoning before a call"]
-        thinks = any(part.get("thought") is True for part in parts)
-    elif shape in ("anthropic", "converse"):
-        blocks = [
-            block for message in objects_in(records) for block in objects_in(message.get("content"))
-        ]
-        thinks = any(
-            block.get("type") in _THINKING_BLOCKS or "reasoningContent" in block for block in blocks
-        )
-    if thinks:
-        signs.append("thinking in the history")
     return signs
 
 

@@ -94,7 +94,7 @@ def write_messages(
         group = _group(raws, place)
         records = _records(group, form, names)
         for record in records:
-            if messages and _joins(messages[-1], record, form):
+            if messages and _must_merge(messages[-1], record, form):
                 field = blocks_field(form)
                 messages[-1] = {**messages[-1], field: [*messages[-1][field], *record[field]]}
             else:
@@ -407,7 +407,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
     return {"type": "tool_result", "tool_use_id": id, "content": content}
 
 
-def _joins(before: Raw, record: Raw, form: str) -> bool:
+def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
     They have one role; Gemini's user messages must also contain only tool results.

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import Format, usage_of, without_empty
-from budgetkit.requests.reading.records import call_order, raw_of
+from budgetkit.requests.reading.formats import Format, without_empty
+from budgetkit.requests.reading.pairing import call_order, raw_of
+from budgetkit.requests.reading.usage import usage_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
@@ -23,7 +24,7 @@ COPIED = "Not counted: requests of the session that this one continues"
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
     """Return the usage of a request, or None if it billed nothing."""
     counted = usage_of(numbers, place, model)
-    if counted is None or not counted["context_tokens"]:
+    if counted is None or not (counted["context_tokens"] or "unknown" in counted):
         return None
     return counted | without_empty(**more)
 

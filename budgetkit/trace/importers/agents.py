@@ -13,16 +13,12 @@ from typing import Any
 from budgetkit.budget import brief
 from budgetkit.files import database_rows
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import (
-    format_table,
-    seconds,
-    unpacked,
-    value_at,
-    without_empty,
-)
+from budgetkit.requests.reading.formats import format_table, unpacked, value_at, without_empty
+from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import content_of, objects_in
-from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
+from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.requests.reading.request import as_object
+from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.importers import (
     COPIED,
     ITEMS,
@@ -86,8 +82,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         elif kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
             # What stood in the last request, its answer among it.
-            for row in usage[-1:]:
-                compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
+            if usage and (prompt := usage[-1]["context_tokens"]):
+                compactions[-1]["before_tokens"] = prompt + usage[-1]["output_tokens"]
             summary = {"role": "assistant", "content": value_at(payload, "message")}
             items = value_at(payload, "replacement_history.*") or [summary]
         elif kind == "response_item" or (kind is None and "payload" not in record):
@@ -127,7 +123,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         usage.append(counted)
         started = time  # results are written before this record, so the next request starts with it
 
-    notes = [*notes, *paired(read.messages, strict=False)]
+    notes = [*notes, *pair_results(read.messages, strict=False)]
     notes += notes_of({COPIED: copied})
     compactions = [
         compaction for compaction in compactions if compaction["at"] < len(read.messages)
@@ -341,7 +337,7 @@ def opencode_conversation(value: Raw) -> Data:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
     notes = notes_of({"Left out: records without a message": left_out}) + unknown_kinds(unknown)
-    notes += paired(messages, strict=False)
+    notes += pair_results(messages, strict=False)
     about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
     session = {name: field for name, field in about.items() if field is not None}
     session |= {"messages": messages, "format": "opencode"}

@@ -17,8 +17,9 @@ from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
+from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import as_text, objects_in
-from budgetkit.requests.reading.records import LocatedMessage, Records, paired, raw_of, read_records
+from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.trace.importers import COPIED, billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
@@ -285,7 +286,7 @@ def _conversation(
             COPIED: copied,
         }
     )
-    notes += paired(read.messages, strict=False)
+    notes += pair_results(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
     return conversation | without_empty(compactions=compactions, settings=settings, warnings=notes)
 

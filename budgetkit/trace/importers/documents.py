@@ -22,22 +22,15 @@ from budgetkit.requests.reading.formats import (
     row_of,
     row_of_lines,
     unpacked,
-    usage_of,
     value_at,
     without_empty,
 )
 from budgetkit.requests.reading.forms import BYTES
+from budgetkit.requests.reading.pairing import Pairing, call_order, pair_results, raw_of
 from budgetkit.requests.reading.parts import as_list, is_item, objects_in
-from budgetkit.requests.reading.records import (
-    Pairing,
-    call_order,
-    is_record,
-    paired,
-    raw_of,
-    read_records,
-    system_messages,
-)
+from budgetkit.requests.reading.records import is_record, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
+from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace.importers import (
     ITEMS,
     agents,
@@ -225,7 +218,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     # Fields that become messages, tools or usage are not copied.
-    read = {path for _, path in row.said if isinstance(value.get(path), str)}
+    read = {path for _, path in row.message_fields if isinstance(value.get(path), str)}
     for paths in (row.messages, row.system, row.tools):
         options = (path for path in paths.split("|") if _at(value, path) is not None)
         read.add(next(options, ""))
@@ -274,7 +267,7 @@ def _finished(
     conversation = in_call_order(conversation | without_empty(usage=usage))
     messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
-    notes = [*notes, *paired(messages, is_strict, pairing)]
+    notes = [*notes, *pair_results(messages, is_strict, pairing)]
     for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
         if isinstance(id := _at(conversation, path), str) and "_" in id:  # OpenAI's have a prefix
             notes.append(f"Not counted: {id:.60}, which the provider stores.")
@@ -292,7 +285,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
 
     It may be a list, a tree, a text, or a body in another format.
     """
-    if row.said and not row.messages:
+    if row.message_fields and not row.messages:
         return {"messages": read_records([value], row).messages}
     stored = _at(value, row.messages) if row.messages else None
     inside = unpacked(stored)

@@ -1,0 +1,218 @@
+"""Evidence: how often the rules counted recorded calls exactly, by the parts of a request.
+
+The rows of data/exactness.csv are combinations of rules and parts; benchmarks/exactness.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from budgetkit.budget import many
+from budgetkit.files import read_table
+from budgetkit.message import RESULT_ROLES
+from budgetkit.requests.reading.request import ProviderRequest
+from budgetkit.requests.reading.tools import parameters_of
+
+#: Requirements for calling a count exact: minimum recorded calls, projects, and share of exact calls.
+CALLS = 50
+
+
+PROJECTS = 2
+
+
+SHARE = 0.98
+
+
+_ENOUGH = 40  # calls of a combination, for an interval of its own
+
+
+_ENOUGH_PROJECTS = 4
+
+
+# A choice of types, or a reference, somewhere in the JSON of a schema.
+_UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
+
+
+_WITH_UNIONS = "tools with unions"
+# OpenAI's open models are run, and billed, by others.
+_MAKER = re.compile(r"^(?:gpt-oss|estimate-[^-]+|[^-]+)")
+
+
+_UNHEARD_OF = 0.1  # either way, before it is widened for the few projects that tried a rule
+
+
+# The widest interval, as errors in shares of the count.
+_LOWEST = -0.9
+
+
+_HIGHEST = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The results of recorded calls with a combination of parts.
+
+    Parameters
+    ----------
+    combination : str
+        Combination of parts in the calls.
+    calls, projects : int
+        Number of calls, and of their projects.
+    exact : int
+        Number of calls counted exactly.
+    low, high : float
+        Range of the error of 9 of 10 bills (billed minus counted), as shares of the count.
+    seen_in : int
+        Number of projects behind the interval.
+    """
+
+    combination: str
+    calls: int = 0
+    projects: int = 0
+    exact: int = 0
+    low: float = 0.0
+    high: float = 0.0
+    seen_in: int = 0
+
+    @property
+    def earns_exact(self) -> bool:
+        """True if counts of this combination may be called exact."""
+        return (
+            self.calls >= CALLS and self.projects >= PROJECTS and self.exact >= SHARE * self.calls
+        )
+
+    def __str__(self) -> str:
+        projects = many(self.projects, "project")
+        return f"{self.exact} of {self.calls} recorded calls of {projects} were counted exactly"
+
+
+def combination(request: ProviderRequest, rules: str) -> str:
+    """Return a request's combination of parts, as named in the table.
+
+    >>> from budgetkit.requests import read_request
+    >>> hello = {"messages": [{"role": "user", "content": "Hello"}], "tool_choice": "required"}
+    >>> combination(read_request({**hello, "tools": [{"function": {"name": "ping"}}]}), "gpt-4o")
+    'gpt-4o chat: tools, required'
+    """
+    parts = ", ".join(_part_names(request)) or "text"
+    return f"{rules} {request.shape}: {parts}"
+
+
+def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
+    """Return the evidence for a request's combination.
+
+    If few calls are recorded, the interval comes from a coarser combination.
+    """
+    return find_evidence(coarser_names(request, rules), evidence_rows())
+
+
+def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
+    """Return the evidence of the first of several combinations in a table.
+
+    The interval covers the range of the first name with enough calls, and the ranges of finer names times 1 + 2 /
+    projects, because the next project differs from the few observed. If no name has enough calls, or none has exactly
+    these rules, it also covers 10 % times that factor. The last name is used only if the table has no other.
+    """
+    own = rows.get(names[0], Evidence(names[0]))
+    low = high = 0.0
+    projects = 0
+    is_enough = False
+    known = [rows[name] for name in names[:-1] if name in rows]
+    if not known and names[-1] in rows:
+        known = [rows[names[-1]]]
+    for row in known:
+        projects = max(projects, row.projects)
+        is_enough = row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS
+        wider = 1 + 2 / row.projects
+        low = min(low, row.low * wider)
+        high = max(high, row.high * wider)
+        if is_enough:
+            break
+    # Schemas with unions or references cost more than others of their kind.
+    is_tried = any(name in rows for name in names[:2])
+    if _WITH_UNIONS in names[0] and own.projects < PROJECTS:
+        is_tried = False
+    if not (is_enough and is_tried):
+        least = _UNHEARD_OF * (1 + 2 / (projects if is_tried else 1))
+        low = min(low, -least)
+        high = max(high, least)
+    return replace(own, low=max(low, _LOWEST), high=min(high, _HIGHEST), seen_in=projects)
+
+
+def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
+    """List a request's combination and coarser combinations, the finest first.
+
+    >>> from budgetkit.requests import read_request
+    >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
+    ('claude-4.5 chat: text', 'claude-4.5 chat: any text', 'claude chat: any text', 'claude: any text',
+     'claude: any text')
+    """
+    kind = _kind(request)
+    maker = _MAKER.findall(rules)[0]
+    return (
+        combination(request, rules),
+        f"{rules} {request.shape}: {kind}",
+        f"{maker} {request.shape}: {kind}",
+        f"{maker}: {kind}",
+        f"{maker.partition('-')[0]}: {kind}",
+    )
+
+
+@cache
+def evidence_rows() -> Mapping[str, Evidence]:
+    """Return the table of exactness by combination."""
+    return {
+        row["combination"]: Evidence(
+            row["combination"],
+            int(row["calls"]),
+            int(row["projects"]),
+            int(row["exact"]),
+            float(row["low"]),
+            float(row["high"]),
+        )
+        for row in read_table("exactness.csv")
+    }
+
+
+def _kind(request: ProviderRequest) -> str:
+    """Return the most expensive kind of content in a request."""
+    if any(message.images for message in request.messages):
+        return "any image"
+    if any(message.tool_calls or message.role in RESULT_ROLES for message in request.messages):
+        return "any calls"
+    if request.tools:
+        return "any tools"
+    if request.schema is not None:
+        return "any schema"
+    return "any text"
+
+
+def _part_names(request: ProviderRequest) -> Iterator[str]:
+    """Yield the names of a request's parts other than plain messages."""
+    if request.tools:
+        schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
+        yield _WITH_UNIONS if _UNION.search(schemas) else "tools"
+    if request.schema is not None:
+        yield "schema"
+    most_calls = max((len(message.tool_calls) for message in request.messages), default=0)
+    if most_calls:
+        yield "parallel calls" if most_calls > 1 else "calls"
+    calls = [call for message in request.messages for call in message.raw.get("tool_calls") or ()]
+    if any("custom" in call for call in calls):
+        yield "custom tools"
+    if request.forced:
+        yield "forced tool"
+    for name in ("required", "none", "sequential", "thinking", "audio"):
+        if getattr(request, name):
+            yield name
+    dialogue = [message for message in request.messages if message.role not in RESULT_ROLES]
+    if any(message.name is not None for message in dialogue):
+        yield "name"
+    if any(len(message.texts) > 1 for message in dialogue):
+        yield "several parts"
+    if any(message.images for message in request.messages):
+        yield "image"

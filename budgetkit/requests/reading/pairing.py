@@ -1,0 +1,153 @@
+"""Pairing of tool calls with their results, by id or, without one, by tool and order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from budgetkit.message import Data
+from budgetkit.requests.reading.formats import value_at
+from budgetkit.requests.reading.parts import as_list
+
+
+@dataclass(slots=True)
+class LocatedMessage:
+    """A message with its line in the file, for error messages."""
+
+    line: int
+    value: Any
+
+
+def placed(record: Any) -> tuple[int | None, Any]:
+    """Return a record's line, or None if unknown, and the record itself."""
+    if isinstance(record, LocatedMessage):
+        return (record.line, record.value)
+    return (None, record)
+
+
+def raw_of(record: Any) -> Any:
+    """Return a record without its line."""
+    return record.value if isinstance(record, LocatedMessage) else record
+
+
+def message_at_line(line: int | None, message: Any) -> Any:
+    """Return a message with its line in the file, if one is known."""
+    if line is None:
+        return message
+    return LocatedMessage(line, message)
+
+
+_MOST_WAITING = 1_000
+
+
+@dataclass(slots=True)
+class Pairing:
+    """The calls read so far, with tools by id and the ids without a result."""
+
+    tools: dict[str, str] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
+    # Calls of each tool that came without an id.
+    named: Counter[str] = field(default_factory=Counter)
+
+    def forget_answered(self) -> None:
+        """Keep only the newest waiting calls, to bound the memory."""
+        del self.waiting[:-_MOST_WAITING]
+        self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
+
+
+def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
+    """Assign missing ids to calls and results, and return a note about orphans.
+
+    An orphan is a result without a call.
+
+    An orphan, whose call may be stored on a server, becomes a function message; in strict mode it is kept and rejected
+    later. When messages are read in several steps, pass the pairing of the earlier steps.
+    """
+    pairing = Pairing() if pairing is None else pairing
+    orphans = 0
+    for place, record in enumerate(messages):
+        line, message = placed(record)
+        if not isinstance(message, dict):
+            continue
+        calls = _calls_of(message)
+        lacks_id = message.get("role") == "tool" and not message.get("tool_call_id")
+        if lacks_id or not all(call.get("id") for call in calls):
+            # What gets an id here is a copy.
+            message = deepcopy(message)
+            messages[place] = message_at_line(line, message)
+            calls = _calls_of(message)
+        for call in calls:
+            pairing.waiting.append(_give_id(call, pairing))
+        if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
+            orphans += 1
+            answer = {**message, "role": "function"}
+            answer.pop("tool_call_id", None)
+            messages[place] = message_at_line(line, answer)
+    if not orphans:
+        return []
+    return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
+
+
+def call_order(messages: Sequence[Any]) -> list[int]:
+    """Return the order of messages that puts each tool result after its call.
+
+    >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
+    [1, 0]
+    """
+    return behind_calls(
+        [value_at(message, "tool_calls.*.id") or () for message in messages],
+        [value_at(m, "role") == "tool" and value_at(m, "tool_call_id") for m in messages],
+    )
+
+
+def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
+    """Return the order of entries that puts each after the first one that called its id.
+
+    >>> behind_calls([[], ["a"], []], ["a", None, "b"])
+    [1, 0, 2]
+    """
+    first: dict[Any, int] = {}
+    for place, ids in enumerate(called):
+        for id in ids:
+            if id and isinstance(id, str):
+                first.setdefault(id, place)
+    ranks = [
+        max(place, first.get(id, place)) if isinstance(id, str) else place
+        for place, id in enumerate(answered)
+    ]
+    return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
+
+
+def _calls_of(message: Data) -> list[Data]:
+    return [call for call in as_list(message.get("tool_calls")) if isinstance(call, dict)]
+
+
+def _give_id(call: Data, pairing: Pairing) -> str:
+    """Return a call's id, or its tool's name with a number."""
+    name = str(value_at(call, "function.name|custom.name|name") or "")
+    if not call.get("id"):
+        pairing.named[name] += 1
+        call["id"] = f"{name}-{pairing.named[name]}"
+    id = str(call.get("id") or "")
+    prefix, _, number = id.rpartition("-")
+    # An id that was given here, and then saved.
+    if prefix == name and number.isdecimal() and len(number) < 10:
+        pairing.named[name] = max(pairing.named[name], int(number))
+    pairing.tools[id] = name
+    return id
+
+
+def _answers(message: Data, pairing: Pairing) -> bool:
+    """Return True if a result has a call, adding its id if missing."""
+    id = message.get("tool_call_id")
+    if not id:
+        name = message.get("name")
+        of_this_tool = [call for call in pairing.waiting if pairing.tools[call] == name]
+        candidates = of_this_tool or ([] if name else pairing.waiting)
+        id = message["tool_call_id"] = (candidates or pairing.waiting or [""])[0]
+    if id in pairing.waiting:
+        pairing.waiting.remove(id)
+    return isinstance(id, str) and bool(id) and id in pairing.tools

@@ -1,0 +1,213 @@
+"""Providers' usage records: the tokens of a request and its answer, read by the table of usage fields.
+
+The rows of ``[[usage]]`` in data/formats.toml name the fields of each provider and program, by their meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Any
+
+from budgetkit.budget import check_tokens
+from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import format_table, one_of, value_at, without_empty
+
+_DEEPEST = 6
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
+_ABOUT_ROW = ("by", "source", "example", "right")
+#: Meanings whose fields are texts, or hold several numbers.
+_NO_NUMBERS = ("tier", "speed", "region", "requests", "paid", "media")
+_USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_available", "global")
+
+
+def usage_of(
+    raw: Any, message_index: int | None, model: Any = None, around: Any = None
+) -> Data | None:
+    """Read a usage record of any provider, or return None without input tokens.
+
+    A tier, speed or region missing from the usage is read from the surrounding record: that of the answer or, failing
+    that, the requested one.
+
+    >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
+    903
+    >>> usage_of({"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 800}}, 1)["context_tokens"]
+    900
+    """
+    if not isinstance(raw, Mapping):
+        return None
+    named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
+    paths = _paths_in(frozenset(map(str, raw)))
+    count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
+    unread = [path for path in _filled_fields(raw, ()) if not _is_known(path)]
+    for name, number in count.items():
+        if number is None and name not in _NO_NUMBERS:
+            wrong = (
+                path for path in paths[name] if isinstance(value_at(raw, path), str | float | bool)
+            )
+            unread += [f"{path} (not a whole number)" for path in wrong]
+    unknown = without_empty(unknown=unread)
+    sent = count["input"]
+    if sent is None and count["output"] is None:
+        sent = count["input_alone"]
+    if sent is None:
+        return named | {"context_tokens": None} | unknown if unknown else None
+    sent += count["input_beside"] or 0
+    answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
+
+    # What a cache read and wrote stands beside the input or inside it.
+    apart = {f"cache_write_{life}_tokens": count[f"written_for_{life}"] for life in ("5m", "1h")}
+    read = count["read_beside"] or count["read_inside"] or 0
+    written = (
+        count["written_beside"]
+        or count["written_inside"]
+        or sum(map(int, without_empty(**apart).values()))
+    )
+    total = count["total"]
+    # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
+    # For some providers OpenCode leaves them in the input, which its total shows.
+    cached = read + written
+    is_inside = "prompt_tokens" in raw or ("cache" in raw and total == sent + answered)
+    is_beside = (count["read_beside"] or count["written_beside"]) and not is_inside
+    context = sent
+    if is_beside or cached > sent or (cached and total == sent + cached + answered):
+        context += cached
+
+    # The total says whether thoughts are a part of the answer, as their row does where it is not told.
+    if (thoughts := count["thoughts_beside"]) and total == context + answered - thoughts:
+        answered -= thoughts
+    elif (thoughts := count["thoughts_inside"]) and total == context + answered + thoughts:
+        answered += thoughts
+
+    if total and total > context + answered:
+        unknown = {"unknown": [*unknown.get("unknown", ()), "total (more than its parts)"]}
+
+    usage = named | {
+        "input_tokens": sent,
+        "output_tokens": answered,
+        "cache_read_tokens": read,
+        "cache_write_tokens": written,
+        "context_tokens": context,
+    }
+    apart |= {f"billed_{side}_tokens": count[f"billed_{side}"] for side in ("input", "output")}
+    usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
+    served = {}
+    for name, places in format_table("served").items():
+        words = [value_at(raw, path) for path in paths[name]]
+        if not any(isinstance(word, str) for word in words):
+            words = [value_at(around, places, unpack=True)]
+        served[name] = next(filter(None, map(_priced_apart, words)), "")
+    usage |= without_empty(
+        tier=served["speed"] or served["tier"],
+        region=served["region"],
+        web_searches=count["searches"],
+    )
+    # Bedrock names the lifetime of each part that it wrote; the longer one costs more.
+    for written_part in value_at(raw, "cacheDetails.*") or ():
+        if value_at(written_part, "ttl") == "1h":
+            usage["cache_write_1h_tokens"] = _count(written_part, ["inputTokens"]) or 0
+    # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
+    # advisor, another model with prices of its own, which is named as a tool that costs money.
+    paid_tools = sum(_counts(raw, paths["paid"]))
+    for request in value_at(raw, "|".join(f"{path}.*" for path in paths["requests"])) or ():
+        kind = request.get("type") if isinstance(request, Mapping) else None
+        paid_tools += kind == "advisor_message"
+        if kind == "compaction":
+            for name, tokens in (usage_of(request, None) or {}).items():
+                if name.endswith("_tokens") and tokens:
+                    usage[name] = usage.get(name, 0) + tokens
+    # Sound, and pictures that a model drew, have prices of their own; Gemini counts each kind in a list.
+    media = sum(_counts(raw, paths["media"]))
+    for side in format_table("media_lists"):
+        for part in value_at(raw, side["list"]) or ():
+            if value_at(part, "modality") in side["kinds"]:
+                media += _count(part, ["tokenCount", "token_count"]) or 0
+    return usage | without_empty(paid_tools=paid_tools, media_tokens=media) | unknown
+
+
+def seconds(stamp: Any) -> float:
+    """Convert a logged time to seconds since 1970; NaN if invalid.
+
+    >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
+    True
+    """
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
+        return stamp / 1000 if stamp > 1e11 else float(stamp)
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return float("nan")
+
+
+@cache
+def _paths() -> Mapping[str, tuple[str, ...]]:
+    """Return the paths for each meaning, from all rows of the table."""
+    rows = format_table("usage")
+    meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
+    return {
+        meaning: tuple("|".join(row[meaning].strip() for row in rows if meaning in row).split("|"))
+        for meaning in meanings
+    }
+
+
+@lru_cache(maxsize=256)
+def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
+    """Select the paths for each meaning that begin with a field of the record."""
+    return {
+        meaning: tuple(path for path in where if path.partition(".")[0] in names)
+        for meaning, where in _paths().items()
+    }
+
+
+@cache
+def _known_fields() -> re.Pattern[str]:
+    """Return a pattern for the path of any field in the table."""
+    return one_of(path for paths in _paths().values() for path in paths)
+
+
+@lru_cache(maxsize=1024)
+def _is_known(path: str) -> bool:
+    return _known_fields().match(path) is not None
+
+
+def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
+    """Yield the path of each non-empty number and text, with * for list elements."""
+    if isinstance(value, Mapping) and len(steps) < _DEEPEST:
+        for name, field in value.items():
+            yield from _filled_fields(field, (*steps, str(name)))
+    elif isinstance(value, list) and len(steps) < _DEEPEST:
+        for field in value:
+            yield from _filled_fields(field, (*steps, "*"))
+    elif isinstance(value, int | float | str) and not isinstance(value, bool) and value:
+        yield ".".join(filter(None, steps))
+
+
+def _priced_apart(word: Any) -> str:
+    """Return a tier, speed or region that affects the price, or ""."""
+    word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
+    return "" if word in _USUAL else word
+
+
+def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
+    """Yield the whole numbers at or below some paths."""
+    for path in paths:
+        values = value_at(raw, path)
+        for value in values if isinstance(values, list) else [values]:
+            if type(value) is int:
+                yield check_tokens(f"{path} of a provider's usage", value)
+
+
+def _count(raw: Raw, paths: Iterable[str]) -> int | None:
+    """Return the first whole number at one of several paths."""
+    for path in paths:
+        value = value_at(raw, path)
+        if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans
+            value = value.get("")
+        is_digits = isinstance(value, str) and value.isdecimal() and len(value) < 20
+        if is_digits or (isinstance(value, float) and value.is_integer()):
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{path} of a provider's usage", value)
+    return None
