@@ -10,6 +10,7 @@ an error on what was learned from says little.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import re
 import time
@@ -117,8 +118,43 @@ def gathered(folders: Sequence[Path]) -> Corpus:
         )
     found = Corpus(())
     for folder in folders:
-        found += corpora.folder(folder)
+        found += labelled(folder)
     return found
+
+
+def lists_texts(folder: Path) -> bool:
+    """Return True if a folder's ``MANIFEST.csv`` gives its texts a class, a language and a source."""
+    manifest = folder / "MANIFEST.csv"
+    if not manifest.is_file():
+        return False
+    with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return {"path", "class", "language", "source"} <= set(next(csv.reader(lines), []))
+
+
+def labelled(folder: Path) -> Corpus:
+    """Read the texts of a folder, labelled by its ``MANIFEST.csv`` if it lists texts."""
+    if not lists_texts(folder):
+        return corpora.folder(folder)
+    documents: list[Document] = []
+    problems: list[corpora.Problem] = []
+    with (folder / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
+        for row in csv.DictReader(manifest):
+            path = folder / row["path"]
+            is_table = path.suffix == ".jsonl"
+            texts = corpora.rows(path) if is_table else corpora.folder(path)
+            source = f"{row['source']} {row.get('version', '')}".strip()
+            documents += [
+                Document(
+                    text=document.text,
+                    kind=row["class"],
+                    language=row["language"],
+                    source=source,
+                    name=document.name if is_table else row["path"],
+                )
+                for document in texts
+            ]
+            problems += texts.problems
+    return Corpus(tuple(documents), tuple(problems))
 
 
 def chosen(pieces: Corpus) -> Corpus:
