@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.claims import claims
 from benchmarks.sample import Sample, sampled
 from budgetkit import accuracy, corpora, figures
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
-from budgetkit.lab.accuracy.document_claims import claims
 
 
 def errors_of(exact: list[int], estimate: list[int], name: str = "mine") -> pd.DataFrame:
