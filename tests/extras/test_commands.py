@@ -417,8 +417,6 @@ def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
         ("replay", str(trace), "-p", ROGUE),
         ("redact", str(trace)),
         ("check", str(trace), "-b", str(saved)),
-        ("check", str(trace), "--format", "github"),
-        ("check", str(trace), "--format", "junit"),
         ("count", "-t", ROGUE, "-t", "x"),
         ("count", "-t", ROGUE, "--json"),
         ("count", "-c", ROGUE),

@@ -13,7 +13,7 @@ import click
 
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, read_text, show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import JSON, PIPE, read_text, show_json, show_lines, show_table
 from budgetkit.models import Model, models, resolve
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     default="text",
     show_default=True,
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def count_command(
     files: tuple[str, ...],
     texts: tuple[str, ...],
@@ -270,7 +270,7 @@ _FIELDS = (
 
 @click.command("models")
 @click.argument("names", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 from itertools import islice
 from pathlib import Path
@@ -15,20 +16,18 @@ from typing import Any
 from warnings import catch_warnings
 
 import click
-from click.core import ParameterSource
 
 from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, warn_caller
 from budgetkit.budget.errors import unknown_name
-from budgetkit.counters import basis_for, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, read_text
+from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
+from budgetkit.extras.shell.terminal import JSON, PIPE, read_text
 from budgetkit.inputs.budgets import AnyBudget, Configuration, budget_in, filled_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
-from budgetkit.pruning.policies.systems import policies_of
-from budgetkit.requests import framing_for, read_tools
+from budgetkit.requests import Framing, framing_for, read_tools
 from budgetkit.requests.reading.formats import format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
 from budgetkit.state.plain_data import unique_keys
@@ -239,12 +238,18 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
         raise ValueError(f"Unknown key {brief(key)} in a tool. Correct it, or leave it out.")
 
 
-def policies_named(names: Iterable[str]) -> dict[str, Policy]:
-    """Return policies by name, or all policies if no names are given.
+@dataclass(frozen=True)
+class BudgetCase:
+    """The budget of a command, with everything that its options say about it."""
 
-    In the shell, a hyphen may replace a blank.
-    """
-    return policies_of(list(names) or None)
+    budget: Budget
+    counter: Counter
+    framing: Framing
+    model: str | None
+    window: int | None
+    policy: Policy | None  # of the configuration
+    budget_name: str  # as given
+    counter_name: str | None
 
 
 #: The options of every command that takes a budget.
@@ -270,12 +275,12 @@ _OPTIONS = (
     click.option(
         "-c", "--counter", "counting", help="Counter, such as chars/4; the model's by default."
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    JSON,
 )
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the budget options to a command."""
+    """Add the budget options to a command, which gets their `BudgetCase`."""
 
     @wraps(command)
     def run_command(
@@ -283,30 +288,24 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         trace = rest.get("trace")
         settings = settings_at(budget)
-        model, counting, own_policy = filled_in(settings, model, counting)
-        source = click.get_current_context().get_parameter_source("policy")
-        if own_policy is not None and source is ParameterSource.DEFAULT:
-            rest["policy"] = own_policy
+        model, counting, policy = filled_in(settings, model, counting)
         opened = opening_model(model, trace)
-        lines = budget_for(settings, window, model, trace)
-        if counting is None:
-            count = counter(opened if opened.is_known else opened.name)
-        else:
-            count = counter(counting)
-        if basis_for(count, opened) != "exact":
-            sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
-            click.echo(terminal_line(" ".join(sentences)), err=True)
-        if trace is not None:
-            # the model's framing, whatever counter is named: as the explorers count the same conversation
-            rest["framing"] = framing_for(opened)
-        return command(
-            budget=lines,
-            count=count,
+        own_counter = opened if opened.is_known else opened.name
+        case = BudgetCase(
+            budget=budget_for(settings, window, model, trace),
+            counter=counter(own_counter if counting is None else counting),
+            # The model's framing, whatever counter is named: as explorers count the same conversation.
+            framing=framing_for(opened),
             model=model,
             window=window,
-            named_options={"budget": budget, "counter": counting, "policy": own_policy},
-            **rest,
+            policy=policy,
+            budget_name=budget,
+            counter_name=counting,
         )
+        if basis_for(case.counter, opened) != "exact":
+            sentences = [f"Counted with {case.counter.name}.", nearer_sentence(case.counter)]
+            click.echo(terminal_line(" ".join(filter(None, sentences))), err=True)
+        return command(case, **rest)
 
     for option in reversed(_OPTIONS):
         run_command = option(run_command)
@@ -316,7 +315,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add budget and conversation options to a command.
 
-    The command gets the trace and the values of the budget options.
+    The command gets the `BudgetCase` and the trace.
     """
     with_lines = with_budget(command)
 
@@ -325,7 +324,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = load_one(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        # The first warning about a silent one was shown on loading.
+        # The first warning about a conversation without text was shown on loading.
         for explanation in trace.warnings[trace.is_silent :]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)

@@ -19,12 +19,13 @@ from typing import Any
 import click
 
 import budgetkit
-from budgetkit.budget import Budget, brief, one_line
-from budgetkit.extras.shell.inputs import policies_named, with_conversation
+from budgetkit.budget import brief, one_line
+from budgetkit.extras.shell.inputs import BudgetCase, with_conversation
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines
 from budgetkit.files import extra, shipped_folder
 from budgetkit.message import Data
 from budgetkit.presets import PRESETS
+from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
 #: The notebook that the extension in scripts/lab runs when JupyterLab shows it.
@@ -70,27 +71,22 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
     help="Show how the budget plans each turn, without pruning policies.",
 )
 def report_command(
+    case: BudgetCase,
     trace: Trace,
     output: str,
     policies: tuple[str, ...],
-    budget: Budget,
     is_plan: bool,
     as_json: bool,
-    model: str | None,
-    window: int | None,
-    named_options: Data,
-    **_: Any,
 ) -> None:
     """Write a report of a conversation as one self-contained HTML file."""
-    # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
-    preset = named_options["budget"]
-    lines = preset if preset in PRESETS else budget
-    options: Data = {"model": model, "window": window, "counter": named_options["counter"]}
+    # Names are passed on unchanged, so that the report shows the explorer of the same arguments.
+    lines = case.budget_name if case.budget_name in PRESETS else case.budget
+    options: Data = {"model": case.model, "window": case.window, "counter": case.counter_name}
     explorer: Any
     if is_plan:
         explorer = budgetkit.BudgetExplorer(lines, trace, **options)
     else:
-        rules = policies_named(policies) if policies else None
+        rules = policies_of(policies) if policies else None
         explorer = budgetkit.ConversationExplorer(trace, lines, rules, **options)
     explorer.save(output)
     size = Path(output).expanduser().stat().st_size

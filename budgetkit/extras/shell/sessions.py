@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import JSON, show_json, show_lines, show_table
 from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
 #: The session suggested if there are none.
@@ -64,7 +64,7 @@ _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions
     type=click.Choice(["day", "project", "model", "agent"]),
     help="Show totals for all sessions instead of a list.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def sessions_command(
     which: str | None,
     folder: str | None,

@@ -18,6 +18,8 @@ from budgetkit.budget import one_line, terminal_line
 
 #: The file name that means standard input.
 PIPE = "-"
+#: The option of commands that can print JSON.
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def read_text(source: str) -> str:

@@ -94,12 +94,12 @@ def _draw(table: pd.DataFrame) -> Spec:
             traces.append(line(turns, table[column], mode="lines", line=style, hovertemplate=tip))
     limits = {
         name.removeprefix("limit: "): float(table[name].iloc[0])
-        for name in table
+        for name in table.columns
         if name.startswith("limit: ")
     }
     shapes = [across(at, ALARM) for at in limits.values()]
     # Of two limits that lie close together, the lower is named below its line.
-    close = 0.1 * float(table.drop(columns="turn").max(axis=None))
+    close = 0.1 * float(table.drop(columns="turn").to_numpy().max())
     notes = []
     for name, at in limits.items():
         is_below = any(0 < other - at < close for other in limits.values())
@@ -222,14 +222,16 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 def _draw_spending(table: pd.DataFrame) -> Spec:
     # A colour for each policy or, if all are used, another dash.
-    styles: dict[str, Spec] = {}
+    styles: dict[Any, Spec] = {}
     traces = []
     for number, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
         dash = DASHES[number // len(LINES) % len(DASHES)]
-        style = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+        style: Spec = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
         styles[policy] = style
         form = "%{y:,.4~g}"
-        traces.append(named_line(rows["request"], rows["spent"], plain(policy), form, line=style))
+        traces.append(
+            named_line(rows["request"], rows["spent"], plain(str(policy)), form, line=style)
+        )
 
     # The names at the ends of the lines, upwards from the cheapest.
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
@@ -299,7 +301,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
 def _say_timeline(table: pd.DataFrame) -> str:
     once = table.drop_duplicates("request")
     cuts = once.loc[once["dropped"] > 0, "request"]
-    largest = table.loc[table["tokens"].idxmax()]
+    largest = table.nlargest(1, "tokens").iloc[0]
     text = f"Mostly {largest['section']}, up to {largest['tokens']:,} tokens"
     if not len(cuts):
         return f"{text}; nothing is dropped in {len(once):,} requests"
