@@ -14,14 +14,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, check_choice, check_tokens, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, filled_in, read_budget
+from budgetkit.inputs.budgets import (
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    budget_of,
+    filled_in,
+    read_budget,
+)
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
 from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
@@ -344,10 +351,6 @@ def tune(
     vary: Mapping[str, Iterable[Any]] | None = None,
     objective: str | Callable[[Replay], float] | Sequence[str | Callable[[Replay], float]] = "cut",
     *,
-    policy: Policy | str | None = None,
-    prices: Prices | str | None = None,
-    model: AnyModel | None = None,
-    window: int | None = None,
     trials: int = 2_000,
     seed: int = 0,
     workers: int = 1,
@@ -375,14 +378,6 @@ def tune(
         Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
         (share of the sent tokens) or any function that returns a number for a `Replay`. The first one decides; all
         define the front.
-    policy : Policy or str, optional
-        The current policy, or its name; default: drop the oldest messages first.
-    prices : Prices or str, optional
-        Token prices, or the name of a model with these prices, for "cost".
-    model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
-    window : int, optional
-        A window in tokens that replaces the model's.
     trials : int, default 2,000
         Maximum number of settings to try. If there are more, a random sample is tried, and the result says so.
     seed : int, default 0
@@ -402,7 +397,8 @@ def tune(
     no_more : collection of str
         Given objectives that the chosen setting must not worsen.
     **options
-        Further arguments of :func:`budgetkit.replay`: counter, framing, by, cache.
+        As in :func:`budgetkit.replay`: the current `policy` (default: drop the oldest messages first), `prices` for
+        "cost", `model`, `window`, `counter`, `framing`, `by` and `cache`.
 
     Returns
     -------
@@ -425,40 +421,32 @@ def tune(
     >>> tuned.best, tuned.tried
     ({'output': 500}, 2)
     """
-    # What the caller passes, in whatever form.
-    traces = traces_of(traces)
-    budget = read_budget(budget)
-    model, counter, policy = filled_in(budget, model, options.get("counter"), policy)
-    budget = budget_of(budget, model, window)
-    named = {"model": model, "counter": counter}
-    options |= {name: value for name, value in named.items() if value is not None}
+    case = replay_case(traces, budget, **options)
     check_choice("summaries", summaries, ("lost", "kept"))
     check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
-    paid = prices_of(prices)
-    if next(iter(objectives)) == "cost" and (paid is None or paid.input is None):
+    prices = case.options["prices"]
+    if next(iter(objectives)) == "cost" and (prices is None or prices.input is None):
         raise ValueError(
             "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
         )
-    options = {"prices": paid, **options}
-    parts = split(len(traces), seed)
+    parts = split(len(case.traces), seed)
 
-    # What may change, and what the answers need whatever changes.
-    count = count_of(options.get("counter") or model or "o200k_base")
+    # The values to try, and the minimum reserve for answers.
+    count = count_of(case.options.get("counter") or case.options.get("model") or "o200k_base")
     if vary is None:
-        vary = candidates(budget, traces, count, risk or 0.05)
-    now = policy_of("oldest first" if policy is None else policy)
-    space = SearchSpace(budget, now, values_of(vary)).with_floor(traces, count, risk)
+        vary = candidates(case.budget, case.traces, count, risk or 0.05)
+    space = SearchSpace(case.budget, case.policy, values_of(vary))
+    space = space.with_floor(case.traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
-    # Scores: conversation x setting, the current setting first, x objective; no number for one that may not be chosen.
-    scores = np.full((len(traces), 1 + len(settings), len(objectives)), np.nan)
-    allowed = [place for place, setting in enumerate(settings) if not space.is_short(setting)]
-    measurement = Measurement(space, [{}, *(settings[at] for at in allowed)], objectives, options)
-    scores[:, [0, *(1 + at for at in allowed)]] = measurement.scores(
-        traces, workers, client, progress
-    )
+    # Scores by conversation, setting (the current one first) and objective; NaN for a setting that is too small.
+    scores = np.full((len(case.traces), 1 + len(settings), len(objectives)), np.nan)
+    tried = [{}, *settings]
+    allowed = [row for row, setting in enumerate(tried) if not row or not space.is_short(setting)]
+    measurement = Measurement(space, [tried[row] for row in allowed], objectives, case.options)
+    scores[:, allowed] = measurement.scores(case.traces, workers, client, progress)
     result = TuningResult(
         space=space,
         settings=settings,
@@ -469,8 +457,40 @@ def tune(
         search=search,
         no_more=no_more,
     )
-    result.choice(parts[0])  # refuses where no setting may be chosen
+    result.choice(parts[0])  # raises if no setting may be chosen
     return result
+
+
+class ReplayCase(NamedTuple):
+    """Conversations with the current budget and policy, and further options of their replays."""
+
+    traces: list[Trace]
+    budget: Budget
+    policy: Policy
+    options: Data
+
+
+def replay_case(
+    traces: AnyTrace,
+    budget: AnyBudget,
+    policy: Policy | str | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
+    prices: Prices | str | None = None,
+    counter: AnyCounter | None = None,
+    **options: Any,
+) -> ReplayCase:
+    """Convert the arguments of a replay, completed from a configuration."""
+    budget = read_budget(budget)
+    model, counter, policy = filled_in(budget, model, counter, policy)
+    named = {"model": model, "counter": counter}
+    options |= {name: value for name, value in named.items() if value is not None}
+    return ReplayCase(
+        traces=traces_of(traces),
+        budget=budget_of(budget, model, window),
+        policy=policy_of("oldest first" if policy is None else policy),
+        options={**options, "prices": prices_of(prices)},
+    )
 
 
 def sensitivity(
@@ -479,10 +499,6 @@ def sensitivity(
     vary: Mapping[str, Iterable[Any]],
     objective: str | Callable[[Replay], float] = "cut",
     *,
-    policy: Policy | str | None = None,
-    model: AnyModel | None = None,
-    window: int | None = None,
-    prices: Prices | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -493,7 +509,7 @@ def sensitivity(
 
     Parameters
     ----------
-    traces, budget, vary, objective, policy, model, window, prices, seed, progress, **options
+    traces, budget, vary, objective, seed, progress, **options
         As in :func:`tune`, with one objective.
 
     Returns
@@ -518,25 +534,19 @@ def sensitivity(
     >>> found.groupby("line", sort=False)["spread"].first().round(2).to_dict()
     {'output': 0.32, 'episodes': 0.0}
     """
-    name, measure = objective_of(objective)
-    budget = budget_of(budget, model, window)
-    options = {"prices": prices, **options} | ({} if model is None else {"model": model})
-    traces = traces_of(traces)
-    now = policy_of("oldest first" if policy is None else policy)
-    space = SearchSpace(budget, now, values_of(vary))
+    aims = dict([objective_of(objective)])
+    case = replay_case(traces, budget, **options)
+    space = SearchSpace(case.budget, case.policy, values_of(vary))
     moves = [(line, value) for line, by_name in space.values.items() for value in by_name]
     settings: list[Data] = [{}, *({line: value} for line, value in moves)]
-    seen = [traces[place] for place in split(len(traces), seed)[0]]
-    measurement = Measurement(space, settings, {name: measure}, options)
-    means = measurement.scores(seen, progress=progress)[:, :, 0].mean(axis=0)
-    if means[0]:
-        changes = (means[1:] - means[0]) / means[0]
-    else:
-        changes = np.where(means[1:] == 0, 0.0, np.inf)
-    table = pd.DataFrame(moves, columns=["line", "value"]).assign(
-        mean=means[1:], change=changes, conversations=len(seen)
-    )
-    # The current setting changes nothing, and is one of the ends where all others lie on one side of it.
+    seen = [case.traces[place] for place in split(len(case.traces), seed)[0]]
+    scores = Measurement(space, settings, aims, case.options).scores(seen, progress=progress)
+    before, *means = scores[:, :, 0].mean(axis=0)
+    table = pd.DataFrame(moves, columns=["line", "value"]).assign(mean=means)
+    changes = table["mean"] - before
+    table["change"] = changes / before if before else np.where(changes == 0, 0.0, np.inf)
+    table["conversations"] = len(seen)
+    # The current setting, which changes nothing, is one end if all others lie on one side of it.
     by_line = table.groupby("line")["change"]
     spread = by_line.max().clip(lower=0.0) - by_line.min().clip(upper=0.0)
     table["spread"] = table["line"].map(spread)
