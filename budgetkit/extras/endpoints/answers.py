@@ -22,7 +22,7 @@ from budgetkit.counters.encodings import ForkSafeLock
 
 #: Maximum tokens of a request; a larger count is invalid.
 MOST_TOKENS: Final = 10**9
-_WAIT: Final = 30.0  # seconds for another process that writes
+_WAIT: Final = 30.0  # seconds to wait for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 _ERROR: Final = 0xFF  # the bits of SQLite's codes that name the error; the others go into detail
 _MENDING = ForkSafeLock(threading.RLock)
