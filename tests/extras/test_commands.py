@@ -15,6 +15,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
+from budgetkit.files import read_toml
 from budgetkit.models import DEFAULT_MODEL, models
 from budgetkit.trace.opening import Intake
 
@@ -49,10 +50,18 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout
     assert said.endswith("set()\n")
-    for name, (_, told) in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(told)}$", said, re.MULTILINE)
+    for name, row in COMMANDS.items():
+        summary = re.escape(row["summary"])
+        assert re.search(rf"^  {name} +{summary}$", said, re.MULTILINE)
         assert run([name, "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: budgetkit {name} ")
+
+
+def test_the_help_names_the_default_model() -> None:
+    model = next(
+        row for row in read_toml("commands.toml")["shared"]["budget"] if "--model" in row["flags"]
+    )
+    assert model["help"].endswith(f"or {DEFAULT_MODEL}.")
 
 
 def test_the_shell_completes_the_names_of_commands() -> None:

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
-
 from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.amounts import whole_number
 from budgetkit.extras.shell.gate import CheckResult, check
@@ -22,46 +20,7 @@ from budgetkit.models import today
 VERSION = 1
 
 
-@click.command("check")
-@click.argument("conversations", nargs=-1)
 @with_budget
-@click.option(
-    "--prompt",
-    "prompts",
-    multiple=True,
-    metavar="SECTION=FILE",
-    help="A file with the prompt of a section.",
-)
-@click.option(
-    "--tools",
-    multiple=True,
-    metavar="FILE",
-    help="A file with tool schemas, or with an MCP server's tools/list.",
-)
-@click.option(
-    "--most-cut",
-    type=float,
-    help="Maximum share of conversations that may lose messages, such as 0.1; no limit by default.",
-)
-@click.option(
-    "--floor",
-    type=int,
-    help="Minimum tokens left for the history; by default the budget's floor.",
-)
-@click.option("-p", "--policy", help="Pruning policy to check.")
-@click.option(
-    "--thinking", type=int, default=0, help="Maximum tokens that the model may use for thinking."
-)
-@click.option(
-    "--baseline", metavar="FILE", help="Report how sections have grown since this file was saved."
-)
-@click.option(
-    "--save-baseline",
-    "saved_as",
-    metavar="FILE",
-    help="Save the demand of each section to this file.",
-)
-@click.option("--strict", is_flag=True, help="Fail if there are findings, too.")
 def check_command(
     case: BudgetCase,
     conversations: tuple[str, ...],

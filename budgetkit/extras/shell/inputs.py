@@ -1,4 +1,4 @@
-"""Inputs of commands: budgets, conversations, tools, policies and shared options."""
+"""Inputs of commands: budgets, conversations and tools."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ import click
 from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, warn_caller
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import JSON, PIPE, read_text
+from budgetkit.extras.shell.terminal import PIPE, read_text
 from budgetkit.inputs.budgets import AnyBudget, Configuration, budget_in, filled_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
-from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
 from budgetkit.requests import Framing, framing_for, read_tools
@@ -80,8 +79,8 @@ def budget_for(
     >>> budget_for("chat", 8_192, None).cap("system")
     819
     """
-    is_configuration = isinstance(settings, Configuration) and settings.model is None
-    if isinstance(settings, str) or is_configuration:
+    has_model = isinstance(settings, Configuration) and settings.model is not None
+    if isinstance(settings, str | Configuration) and not has_model:
         return any_budget(settings, opening_model(model, trace), window)
     return any_budget(settings, model, window)
 
@@ -90,20 +89,20 @@ def load_one(source: str, conversation: str) -> Trace:
     """Load one conversation by number (counting from 1), id or title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
-    many = 0
+    number = 0
     named = None
     traces = iter_traces(_source(source))
-    for many, trace in enumerate(traces, 1):
-        if conversation == str(many):
-            if many == 1:
+    for number, trace in enumerate(traces, 1):
+        if conversation == str(number):
+            if number == 1:
                 _warn_of_others(source, trace, traces)
             return trace
-        if named is None and conversation in (trace.id, trace.title):
-            named = trace
+        if conversation in (trace.id, trace.title):
+            named = named or trace
     if named is not None:
         return named
     raise ValueError(
-        f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {many:,}, an id or a title."
+        f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {number:,}, an id or a title."
     )
 
 
@@ -128,9 +127,7 @@ def load_all(source: str) -> list[Trace]:
 
 
 def _source(source: str) -> str | Piped:
-    if source != PIPE:
-        return source
-    return Piped(sys.stdin.buffer.read())
+    return Piped(sys.stdin.buffer.read()) if source == PIPE else source
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:
@@ -213,17 +210,16 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         for key, entry in value.items():
             if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
                 raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
-            wanted = _SHAPES.get(key) if place == "of a schema" else None
-            if wanted is not None and not isinstance(entry, wanted):
+            if place == "of a schema" and not isinstance(entry, _SHAPES.get(key, object)):
                 raise ValueError(
                     f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as JSON Schema defines it."
                 )
-            if key == "properties" and isinstance(entry, Mapping):
-                for name, member in entry.items():
-                    if not isinstance(member, Mapping | bool):
-                        raise ValueError(
-                            f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
-                        )
+            members = entry.items() if key == "properties" and isinstance(entry, Mapping) else ()
+            for name, member in members:
+                if not isinstance(member, Mapping | bool):
+                    raise ValueError(
+                        f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
+                    )
             if key in keys["schemas"] and isinstance(entry, Mapping):
                 is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}
                 _check_keys(entry["json"] if is_wrapped else entry, keys, "of a schema")
@@ -252,35 +248,8 @@ class BudgetCase:
     counter_name: str | None
 
 
-#: The options of every command that takes a budget.
-_OPTIONS = (
-    click.option(
-        "-b",
-        "--budget",
-        default="chat",
-        show_default=True,
-        help="A configuration, a saved budget, or a preset's name.",
-    ),
-    click.option(
-        "-w",
-        "--window",
-        type=int,
-        help="The window in tokens; a preset takes the model's by default.",
-    ),
-    click.option(
-        "-m",
-        "--model",
-        help=f"Model for the window and counter; by default the conversation's own, or {DEFAULT_MODEL}.",
-    ),
-    click.option(
-        "-c", "--counter", "counting", help="Counter, such as chars/4; the model's by default."
-    ),
-    JSON,
-)
-
-
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the budget options to a command, which gets their `BudgetCase`."""
+    """Pass a command the `BudgetCase` of its options."""
 
     @wraps(command)
     def run_command(
@@ -307,16 +276,11 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             click.echo(terminal_line(" ".join(filter(None, sentences))), err=True)
         return command(case, **rest)
 
-    for option in reversed(_OPTIONS):
-        run_command = option(run_command)
     return run_command
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add budget and conversation options to a command.
-
-    The command gets the `BudgetCase` and the trace.
-    """
+    """Pass a command the `BudgetCase` and the conversation of its options."""
     with_lines = with_budget(command)
 
     @wraps(with_lines)
@@ -329,9 +293,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
-    explanation = "Conversation to use, by number (counting from 1), id or title."
-    option = click.option("--conversation", default="1", show_default=True, help=explanation)
-    return click.argument("file", default="-")(option(run_command))
+    return run_command
 
 
 def read_line(trace: Trace) -> str:
@@ -344,6 +306,5 @@ def read_line(trace: Trace) -> str:
     >>> read_line(Trace("toy", [{"role": "user", "content": "Hello"}]))
     'Read: OpenAI chat, 1 message: 1 user'
     """
-    facts = Intake([trace]).sentences
-    sentences = [sentence for sentence in facts if sentence not in trace.warnings]
-    return terminal_line(f"Read: {'; '.join(sentences)}")
+    facts = [fact for fact in Intake([trace]).sentences if fact not in trace.warnings]
+    return terminal_line(f"Read: {'; '.join(facts)}")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import click
 import pandas as pd
 
 from budgetkit.budget import many
@@ -24,18 +23,8 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
-_BY = click.option(
-    "--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True
-)
-_PRICE = click.option(
-    "--price", help="Use this model's prices instead of those of --model or the file."
-)
 
-
-@click.command("fit")
 @with_conversation
-@click.option("--turn", type=int, help="Turn number, counting from 1; the last by default.")
-@click.option("--why", "section", help="Explain why a section lost tokens, and how to keep them.")
 def fit_command(
     case: BudgetCase, trace: Trace, as_json: bool, turn: int | None, section: str | None
 ) -> None:
@@ -71,15 +60,7 @@ _REPLAYED = [
 ]
 
 
-@click.command("replay")
 @with_conversation
-@click.option(
-    "-p",
-    "--policy",
-    help="Pruning policy for the history; by default that of the configuration, or oldest first.",
-)
-@_BY
-@_PRICE
 def replay_command(
     case: BudgetCase,
     trace: Trace,
@@ -134,17 +115,7 @@ _COMPARED = [
 ]
 
 
-@click.command("compare")
 @with_conversation
-@click.option(
-    "-p",
-    "--policy",
-    "policies",
-    multiple=True,
-    help="A policy to compare; repeat it for more. Default: all known policies.",
-)
-@_BY
-@_PRICE
 def compare_command(
     case: BudgetCase,
     trace: Trace,
