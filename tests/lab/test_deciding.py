@@ -198,7 +198,6 @@ def test_a_cluster_gives_the_same_bytes() -> None:
             {"line": "histroy"},
             "Unknown line 'histroy'. Choose one of 'output', 'system', 'history', 'window'",
         ),
-        ({"between": (9, 9)}, r"Invalid range \(9, 9\). Pass the smaller size first"),
     ],
 )
 def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None:

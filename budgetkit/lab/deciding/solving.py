@@ -236,7 +236,8 @@ class LineSearch:
         budget = self.budget
         if self.kind == "window":
             largest = self.frame.max() + condition.tokens if len(self.frame) else self.frame.sum()
-            settled = settled_window(budget, largest.astype("int64").to_dict())
+            needs = {str(name): int(tokens) for name, tokens in largest.items()}
+            settled = settled_window(budget, needs)
             if condition.room != "unknown":
                 return 1, settled
             return 1, min(MOST_TOKENS, 2 * (settled + budget.reserved + budget.capped))

@@ -59,7 +59,7 @@ POOLED_RISK = 0.025
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of settings by replaying a conversation."""
+    """A measurement of settings on a replayed conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]
@@ -90,17 +90,17 @@ class Measurement:
         progress: Progress | None = None,
     ) -> Floats:
         """Measure all conversations, optionally in processes or on a cluster."""
+        rows = []
         with ExitStack() as stack:
             if client is None and workers > 1:
-                coming = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
+                results = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
             else:
-                coming = completed_tasks(self, traces, client)
-            done = []
-            for scores in coming:
-                done.append(scores)
+                results = completed_tasks(self, traces, client)
+            for row in results:
+                rows.append(row)
                 if progress is not None:
-                    progress(len(done), len(traces))
-        return np.array(done, "float64")
+                    progress(len(rows), len(traces))
+        return np.array(rows, "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,16 +166,14 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason for excluding each setting, or "" for an allowed one."""
+        """The reason why each setting is excluded, or "" if it is allowed."""
         floor = self.space.floor
-        reasons = []
+        unplanned = np.isnan(self.scores[:, 1:, 0]).any(axis=0)
+        reasons = ["" if is_planned else CANNOT_BE_PLANNED for is_planned in ~unplanned]
         for place, setting in enumerate(self.settings):
-            reason = ""
             if floor is not None and self.space.is_short(setting):
-                reason = f"reserves less than the {floor.tokens:,} tokens that answers need"
-            elif np.isnan(self.scores[:, 1 + place, 0]).any():
-                reason = CANNOT_BE_PLANNED
-            reasons.append(reason)
+                need = f"the {floor.tokens:,} tokens that answers need"
+                reasons[place] = f"reserves less than {need}"
         return reasons
 
     def choice(self, part: Sequence[int]) -> int | None:
@@ -187,15 +185,13 @@ class TuningResult:
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
             vary = quoted(self.space.values)
-            if set(self.reasons) == {CANNOT_BE_PLANNED}:
-                raise ValueError(
-                    f"None of {self.tried:,} settings can be planned for every conversation. Vary {vary} less."
-                )
             reasons = " or ".join(sorted({*self.reasons}))
-            raise ValueError(
-                f"None of {self.tried:,} settings may be chosen: each {reasons}. Try other values of {vary}, or pass "
-                "risk=None."
+            problem = (
+                f"may be chosen: each {reasons}. Try other values of {vary}, or pass risk=None."
             )
+            if reasons == CANNOT_BE_PLANNED:
+                problem = f"can be planned for every conversation. Vary {vary} less."
+            raise ValueError(f"None of {self.tried:,} settings {problem}")
 
         # The current setting stays if no other is permitted or better.
         means = self.scores[part].mean(axis=0)
@@ -236,10 +232,8 @@ class TuningResult:
 
         A current setting that cannot be planned, or reserves too little for answers, never stays.
         """
-        if self._is_present:
-            return True
         must_go = self.space.is_short({}) or np.isnan(self.chosen.share)
-        return not (must_go or self.chosen.holds)
+        return self._is_present or not (must_go or self.chosen.holds)
 
     @property
     def best(self) -> Data:
@@ -264,8 +258,8 @@ class TuningResult:
     def table(self) -> pd.DataFrame:
         """One row per setting, with its values and means."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
-        means[[bool(reason) for reason in self.reasons]] = np.nan
-        table = pd.DataFrame([dict(setting) for setting in self.settings])
+        means[np.array(self.reasons) != ""] = np.nan
+        table = pd.DataFrame(self.settings)
         table[list(self.aims)] = means
         # On the front is what no other row beats: as good in all columns and better in one.
         table["front"] = [
@@ -299,8 +293,8 @@ class TuningResult:
             halves.append((self.choice(self.parts[1]), self.parts[0]))
             risk = POOLED_RISK
         elif row is not None:
-            front = self.table["front"].to_numpy()
-            risk /= max(1, int(front.sum()) if front[row] else self.tried)
+            front = self.table["front"]
+            risk /= int(front.sum()) if front[row] else self.tried
         scores = self.scores[:, :, objective]
         before = np.concatenate([scores[part, 0] for _, part in halves])
         after = np.concatenate([scores[part, 0 if at is None else 1 + at] for at, part in halves])
