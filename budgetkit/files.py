@@ -60,10 +60,9 @@ def data_path(name: str) -> Path:
     relative = PurePosixPath(name)
     path = data_folder() / relative
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
-        siblings = [
-            names for names in data_files() if PurePosixPath(names).parent == relative.parent
-        ]
-        names = ", ".join(siblings or data_files())
+        files = data_files()
+        siblings = [file for file in files if PurePosixPath(file).parent == relative.parent]
+        names = ", ".join(siblings or files)
         raise FileNotFoundError(f"Unknown data file {ascii(name)[:80]}. Choose one of: {names}.")
     return path
 
@@ -100,9 +99,7 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
 
     def whole(row: dict[str, Any]) -> dict[str, Any]:
         fields = {key: value for key, value in row.items() if key != "like"}
-        if "like" not in row:
-            return fields
-        return whole(rows[row["like"]]) | fields
+        return whole(rows[row["like"]]) | fields if "like" in row else fields
 
     return {name: whole(row) for name, row in rows.items()}
 
