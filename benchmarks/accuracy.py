@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import platform
 import re
+import sysconfig
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +30,7 @@ from benchmarks.sample import sampled
 from budgetkit import accuracy, corpora, files
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
-from budgetkit.lab.accuracy.corpora.reading import LANGUAGES
+from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, file_text
 from budgetkit.lab.accuracy.corpora.reading import files as corpus_of_files
 
 RESULTS = Path(__file__).parent / "accuracy.md"
@@ -43,6 +45,46 @@ COUNTERS = [
 ]
 MOST_A_SOURCE = 60  # pieces of one class, language and source
 LARGE = 1_500_000  # characters of a large document
+
+
+_MOST_BYTES = 300_000  # longer files are generated code or data
+
+
+def standard_library(most: int = 100) -> Corpus:
+    """Read modules of Python's standard library, and its documentation as prose.
+
+    Parameters
+    ----------
+    most : int
+        Maximum number of modules, spread over the alphabet.
+
+    Returns
+    -------
+    Corpus
+        Class "code", language "python", and "prose", "en".
+
+    Examples
+    --------
+    >>> sorted(set(standard_library(most=3).frame()["language"]))
+    ['en', 'python']
+    """
+    root = Path(sysconfig.get_paths()["stdlib"])
+    source = f"CPython {platform.python_version()}"
+    modules = sorted(root.glob("*.py"))
+    # Chosen evenly over the list.
+    step = max(len(modules) / max(most, 1), 1)
+    spread = [modules[int(number * step)] for number in range(min(most, len(modules)))]
+    code = corpus_of_files(spread, source, root, most=_MOST_BYTES)
+    prose = file_text(root / "pydoc_data" / "topics.py")
+    if not isinstance(prose, str):
+        return code
+    from pydoc_data.topics import topics
+
+    prose_documents = (
+        Document(text, "prose", "en", source, f"topic {name}")
+        for name, text in sorted(topics.items())
+    )
+    return code + Corpus(tuple(prose_documents))
 
 
 def installed_packages(most: int) -> Corpus:
@@ -110,12 +152,7 @@ def main() -> None:
 def gathered(folders: Sequence[Path]) -> Corpus:
     """Read the folders, or what any machine has."""
     if not folders:
-        return (
-            corpora.shipped()
-            + corpora.odd()
-            + corpora.standard_library()
-            + installed_packages(most=3)
-        )
+        return corpora.shipped() + corpora.odd() + standard_library() + installed_packages(most=3)
     found = Corpus(())
     for folder in folders:
         found += labelled(folder)

@@ -23,7 +23,6 @@ from budgetkit.lab.accuracy.corpora import (
     odd,
     rows,
     shipped,
-    standard_library,
 )
 
 
@@ -150,13 +149,6 @@ def test_one_column_of_json_lines_or_csv_is_a_corpus(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error() -> None:
     with pytest.raises(FileNotFoundError, match="File not found: "):
         folder("/nowhere/at/all")
-
-
-@pytest.mark.slow
-def test_the_standard_library_names_its_version() -> None:
-    code = standard_library(most=5)
-    assert {"python", "en"} == set(code.frame()["language"])
-    assert all(d.source.startswith("CPython 3.") for d in code)
 
 
 def test_pieces_are_of_the_lengths_asked_for_and_the_same_for_a_seed() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import __main__ as bench
 from benchmarks import arithmetic, calibrations, figure, growth, promised, provider_usage
-from benchmarks.accuracy import labelled
+from benchmarks.accuracy import labelled, standard_library
 from benchmarks.measure import row
 from benchmarks.promises import Promised
 from benchmarks.provider_usage import Call
@@ -311,3 +311,10 @@ def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -
     (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
     found = labelled(tmp_path)
     assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}
+
+
+@pytest.mark.slow
+def test_the_standard_library_names_its_version() -> None:
+    code = standard_library(most=5)
+    assert {"python", "en"} == set(code.frame()["language"])
+    assert all(d.source.startswith("CPython 3.") for d in code)

@@ -291,14 +291,16 @@ def files(
         text = file_text(path, most)
         if isinstance(text, Problem):
             read.append(text)
-        if isinstance(text, Problem) or not text:
+            continue
+        if not text:
             continue
         about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         if about[0] in _OF_TEXT and is_json(text):
             about = LANGUAGES[".json"]
         elif about[0] in _OF_TEXT and is_cjk(text):
-            language_of_cjk = "ko" if _HANGUL.search(text) else "zh hans"
-            about = ("cjk", "ja" if _KANA.search(text) else language_of_cjk)
+            about = ("cjk", "ko" if _HANGUL.search(text) else "zh hans")
+            if _KANA.search(text):
+                about = ("cjk", "ja")
         name = path.relative_to(root).as_posix()
         read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)

@@ -7,17 +7,14 @@ begins a document.
 from __future__ import annotations
 
 import base64
-import platform
 import re
-import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_files, read_bytes
-from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, file_text, files
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document
 
 _EMOJI = (
     *range(0x1F300, 0x1F650),
@@ -183,46 +180,6 @@ RECIPES: dict[str, Recipe] = {
     "minified": _minified,
     "words": _words,
 }
-
-
-_MOST_BYTES = 300_000  # longer files are generated code or data
-
-
-def standard_library(most: int = 100) -> Corpus:
-    """Read modules of Python's standard library, and its documentation as prose.
-
-    Parameters
-    ----------
-    most : int
-        Maximum number of modules, spread over the alphabet.
-
-    Returns
-    -------
-    Corpus
-        Class "code", language "python", and "prose", "en".
-
-    Examples
-    --------
-    >>> sorted(set(standard_library(most=3).frame()["language"]))
-    ['en', 'python']
-    """
-    root = Path(sysconfig.get_paths()["stdlib"])
-    source = f"CPython {platform.python_version()}"
-    modules = sorted(root.glob("*.py"))
-    # Chosen evenly over the list.
-    step = max(len(modules) / max(most, 1), 1)
-    chosen = [modules[int(number * step)] for number in range(min(most, len(modules)))]
-    code = files(chosen, source, root, most=_MOST_BYTES)
-    prose = file_text(root / "pydoc_data" / "topics.py")
-    if not isinstance(prose, str):
-        return code
-    from pydoc_data.topics import topics
-
-    prose_documents = (
-        Document(text, "prose", "en", source, f"topic {name}")
-        for name, text in sorted(topics.items())
-    )
-    return code + Corpus(tuple(prose_documents))
 
 
 SOURCE = "budgetkit mini-corpus"
