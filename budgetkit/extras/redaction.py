@@ -30,7 +30,7 @@ from budgetkit.trace.provider_usage import usage_frame
 
 Count = Callable[[str], int]
 _NAMED = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
-_DETAILS = ("auto", "low", "high", "original")  # any other is somebody's own word
+_DETAILS = ("auto", "low", "high", "original")  # any other word may be private
 _VALUES = ("default", "const", "enum", "example", "examples")
 _WORDS = {"type", "format", "$schema"}
 _NAMES = {"name", "required", "$ref"}

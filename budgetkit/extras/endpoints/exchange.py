@@ -29,7 +29,7 @@ import httpx
 from budgetkit.message import Data
 
 _LONGEST = 8_192  # characters of a key
-_SHOWN = 200  # characters of what others say
+_SHOWN = 200  # maximum characters of an error text
 _RUN = 4  # characters in a row that a word may not share with the key: some providers quote the last four
 _HIDDEN = "[hidden]"
 _ESCAPE = re.compile(r"\\(?:u00|x)([0-9a-fA-F]{2})")
@@ -72,7 +72,7 @@ class Key(httpx.Auth):
         return any(run in form.casefold() for form in written for run in self._runs())
 
     def _runs(self) -> set[str]:
-        # Base64 writes three bytes as four characters, so a key that stands in other text has one of three forms.
+        # Base64 writes three bytes as four characters, so a key inside a text has one of three forms.
         coded = [
             b64encode(self.value.encode()[skipped:]).decode().rstrip("=")[:-1]
             for skipped in range(3)

@@ -61,7 +61,7 @@ from budgetkit.requests.reading.tools import tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
-# A sign that somebody sees: none that Unicode ignores, no control, no blank (Braille and music have one each).
+# A visible character: not ignorable, no control, no blank (Braille and music have one each).
 _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 #: A single word that looks like a path, with a folder or a suffix; "/no_think" is a command.
 _PATH = re.compile(

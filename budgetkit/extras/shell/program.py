@@ -107,7 +107,7 @@ def run(arguments: Sequence[str]) -> int:
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
         text = f"Note: {terminal_line(str(message))}"
-        if text not in notes:  # said once, however often a library warns
+        if text not in notes:  # each warning is shown once
             notes.add(text)
             click.echo(text, err=True)
 
@@ -129,7 +129,7 @@ def run(arguments: Sequence[str]) -> int:
                 )
             click.echo(f"Error: {terminal_line(wrong.format_message())}", err=True)
             return wrong.exit_code
-        except BrokenPipeError:  # whoever read the output has left
+        except BrokenPipeError:  # the reader of the output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except WRONG as wrong:

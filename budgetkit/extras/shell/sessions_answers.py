@@ -28,8 +28,8 @@ from budgetkit.lab.sessions.settings import usual_values, what_if
 from budgetkit.models import resolve
 from budgetkit.models.limits import catalogue_of, product_window
 
-_COMPACTIONS = 3  # that are told one by one
-KINDS = 8  # rows of what filled a prompt
+_COMPACTIONS = 3  # listed one by one
+KINDS = 8  # kinds of content listed for a prompt
 
 
 def answer_questions(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
@@ -70,7 +70,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"),
         tokens=("paid", "sum"),
-        cost=("cost", lambda costs: costs.sum(skipna=False)),  # a price that nobody knows is not 0
+        cost=("cost", lambda costs: costs.sum(skipna=False)),  # an unknown price is not 0
     )
     if len(by_cause):
         headings = {"tokens": "tokens paid again"}

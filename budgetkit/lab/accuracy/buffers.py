@@ -40,7 +40,7 @@ class FilledWindows:
     corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
     errors: pd.DataFrame = field(compare=False, repr=False)
     mix: str | None
-    wanted: tuple[str, ...] = ()  # the kinds of the texts at hand
+    wanted: tuple[str, ...] = ()  # the kinds of the given texts
     seen: int = 0  # sources, where kinds were named
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 

@@ -201,7 +201,7 @@ def _draw_pieces(table: Columns) -> Spec:
         data.append(bar | {"base": [], "text": []})
     for row in table_rows(table):
         if row["place"] == 0:
-            start = 15
+            start = 0
             y += 1
             if row["counter"] != CHARACTERS:
                 y += 1
@@ -211,10 +211,10 @@ def _draw_pieces(table: Columns) -> Spec:
         text = plain(row["piece"].replace(" ", "·").replace("\n", "⏎"))
         width = width_of(text) / LETTER + 1.3
         bar = data[row["place"] % len(_CYCLE)]
-        for key, value in {"x": width, "y": y, "base": start, "text": text}.items():
+        for key, value in {"x": width, "y": y, "base": 15 + start, "text": text}.items():
             bar[key].append(value)
         start += width
-        widest = max(widest, start)
+        widest = max(widest, 15 + start)
     across = {"range": [0, widest], "visible": False}
     down = {"range": [y + 0.6, -0.7], "visible": False}
     drawn = layout((y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")

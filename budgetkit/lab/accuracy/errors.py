@@ -101,7 +101,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         other = "estimate" if basis == "estimate" else "tokenizer"
         kind = _KINDS.get(type(count).__name__, other)
         if kind != "endpoint":
-            count(documents[0])  # the first call loads what it needs
+            count(documents[0])  # the first call loads its tables
         begun = perf_counter_ns()
         tokens = sum(map(count, documents))
         taken = (perf_counter_ns() - begun) / 1_000 / len(documents)

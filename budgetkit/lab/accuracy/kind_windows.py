@@ -170,7 +170,7 @@ class Sources:
         pairs, first, group = np.unique(
             np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
         )
-        # Documents that stand for sources spread as sources do, but they are no more sources than they name.
+        # Documents used as sources vary as sources do, but only named sources count.
         named = np.arange(len(errors)).astype(str)
         if "source" in errors:
             named = np.where(errors["source"] == "", named, errors["source"].astype(str))
@@ -213,7 +213,7 @@ class Sources:
         pooled = squares.sum() / max(1, freedom.sum())
         within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
 
-        # Between kinds of one class, beyond what their sources explain.
+        # Between kinds of one class, beyond the variance of their sources.
         degrees = np.bincount(class_of, minlength=classes) - 1.0
         apart = np.zeros(classes)
         for number in np.flatnonzero(degrees > 0).tolist():

@@ -153,7 +153,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
             change = -min(more, row.tokens) if row.kind == "reserve" else more
             changes.append((row.name, change, free.assign(**{row.name: row.tokens + change})))
         elif row.kind == "allocation" and plan[row.name].cut:
-            # It may take all that is left already; more is what a floor keeps for it before the others take.
+            # It may already take everything left, so only a floor gives it more.
             floor = plan[row.name].granted + min(more, plan[row.name].cut)
             changes.append((row.name, more, free.assign(**{row.name: {"floor": floor}})))
 

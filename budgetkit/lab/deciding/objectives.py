@@ -38,7 +38,7 @@ class Objective:
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"
-    verb: str  # what a budget does: "cuts"
+    verb: str  # the action of a budget: "cuts"
     less: str = "less"  # "fewer tokens"
     form: str = "{:,.0f}"
     at_a_corner: str = ""  # why more of the same always wins

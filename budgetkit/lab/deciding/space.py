@@ -233,7 +233,7 @@ def candidates(
     count = count_of(counter)
     sizes: dict[str, list[int | None]] = {}
 
-    # The answer: what answers need, the current reserve, and half-way.
+    # The reserve for answers: the needed one, the current one, and their mean.
     reserve = reserve_of_answers(budget)
     if reserve is not None and recorded_lengths(traces, count):
         least = answer_reserve(traces, count, risk).tokens

@@ -261,7 +261,7 @@ class TuningResult:
         means[np.array(self.reasons) != ""] = np.nan
         table = pd.DataFrame(self.settings)
         table[list(self.aims)] = means
-        # On the front is what no other row beats: as good in all columns and better in one.
+        # A row is on the front if no other row is as good in all columns and better in one.
         table["front"] = [
             not np.isnan(row).any()
             and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()

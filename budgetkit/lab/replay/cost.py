@@ -358,7 +358,7 @@ def _list_prices(
     elif spelling != name:
         source += f", of which {brief(model)} is a spelling"
 
-    # How a request is served stands in its usage, or in the name under which a router sells it.
+    # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
     tier = "fast" if is_sold_fast else tier
     found = entry.get_prices(moment)

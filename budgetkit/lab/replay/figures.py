@@ -246,7 +246,7 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         swatch = f'<span style="color:{style["color"]}">{signs[style["dash"]]}</span>'
         height = max(float(end), notes[-1]["y"] + gap) if notes else float(end)
         notes.append(note(f"{swatch} {label(policy)}", int(at), height, **places))
-    # They may have left the figure: what is too high comes down.
+    # Labels above the figure move down.
     for shown in reversed(notes):
         shown["y"] = min(shown["y"], highest)
         highest = shown["y"] - gap

@@ -261,7 +261,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     between = max(0.0, apart / float(counts.sum() - (counts**2).sum() / counts.sum()))
     unseen = within / (within + seen * between) if within else float(not between)
 
-    # How the others went on, in the middle; and how far each lay from what the rest say of it.
+    # The median of the others' later turns, and the distance of each from its prediction by the rest.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
     first = np.array([np.mean(other[:seen]) for other in known])
     middles = np.array([np.median(np.delete(later, place)) for place in range(len(known))])

@@ -24,7 +24,7 @@ PROXY = "proxy: rare word again"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
 _SHORTEST = 3
-_MOST = 3  # messages that a word stands in, to tell anything
+_MOST = 3  # maximum number of messages with a rare word
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:

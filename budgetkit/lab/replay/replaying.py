@@ -170,7 +170,7 @@ def replay(
     placed = demand.placed
     section = placed.section
 
-    # 3. The limits of every section: what the history may take, and what is sent beside it.
+    # 3. The limit of the history, and the tokens of the other sections.
     budget = with_undeclared(replace(budget, deficit="signed"), demand.sections)
     columns, others, limits = limits_of(
         budget, demand.sections, section, lambda name: demand.uncut[name]

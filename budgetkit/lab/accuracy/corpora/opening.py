@@ -41,7 +41,7 @@ KNOWN: dict[str, Callable[[], Corpus]] = {
 }
 SESSIONS = (".json", ".ndjson", ".traj")
 TABLES = (".jsonl", ".csv", ".tsv")
-HEAD = 20  # lines of a table that are read to see what it holds
+HEAD = 20  # lines of a table read to find its columns
 USUAL = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
 OWN_TEXTS = "my texts"
