@@ -111,8 +111,10 @@ class Provider:
 Provider.__name__ = "ProviderCounter"
 
 
+@pytest.mark.usefixtures("no_network")
 def test_a_providers_count_stands_beside_exact_and_estimate(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch, no_network: None
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """000: three approaches, with accuracy, cost and when to use them; the endpoint goes by its provider's name."""
     monkeypatch.setattr("budgetkit.extras.endpoints.provider_counter", Provider)
@@ -147,9 +149,8 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
         ),
     ],
 )
-def test_nobody_is_asked_by_mistake(
-    capsys: Captured, no_network: None, more: list[str], sentence: str
-) -> None:
+@pytest.mark.usefixtures("no_network")
+def test_nobody_is_asked_by_mistake(capsys: Captured, more: list[str], sentence: str) -> None:
     assert run(["count", "-t", "Hello world", *more]) == 2
     assert sentence in capsys.readouterr().err
 

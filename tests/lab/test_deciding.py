@@ -369,7 +369,7 @@ def test_the_gap_to_the_best_choice_of_the_present_plan_stands_beside_every_pric
 
 
 def test_models_are_compared_with_their_end_and_the_section_that_breaks() -> None:
-    def preset(model: object) -> bk.Budget:
+    def preset(_: object) -> bk.Budget:
         return bk.presets.working_memory(600, output=200, history_floor=0)
 
     made = conversations(4)
