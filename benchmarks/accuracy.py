@@ -118,10 +118,10 @@ def main() -> None:
     whole = gathered(asked.folders)
     began = time.perf_counter()
     names = [name for name in (*COUNTERS, f"estimate:{asked.exact}") if name != asked.exact]
-    everything = accuracy.compare(names, whole, asked.exact, progress=True)
+    everything = accuracy.compare(names, whole, asked.exact)
     seconds = time.perf_counter() - began
     pieces = chosen(whole.pieces(most=6))
-    errors = accuracy.compare(names, pieces, asked.exact, progress=True)
+    errors = accuracy.compare(names, pieces, asked.exact)
     page = [
         f"# How wrong the counters are, against {asked.exact}",
         "",

@@ -28,20 +28,18 @@ from budgetkit.counters import (
     FunctionCounter,
     basis_for,
     basis_of,
-    count_of,
     estimated_by,
     nearer_sentence,
 )
 from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.terminal import read_text
 from budgetkit.inputs.budgets import (
-    DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
-    budget_of,
     filled_in,
     read_budget,
+    setup_of,
 )
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
@@ -54,7 +52,7 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
-from budgetkit.requests import framing_of, read_tools
+from budgetkit.requests import read_tools
 from budgetkit.requests.billing.declarations import unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import tool_name
@@ -273,13 +271,10 @@ def check(
     model, counter, policy = filled_in(budget, model, counter, policy)
     if model is not None:
         model = resolve(model, window, must_know=True)
-    budget = budget_of(budget, model, window)
-    if counter is None:
-        counter = model or DEFAULT_COUNTER
-    framing = framing_of(counter if model is None else model)
+    setup = setup_of(budget, counter, None, model, window)
+    budget, count, framing = setup.budget, setup.counter, setup.framing
     # A conversation uses its own model.
     own_framing = None if model is None else framing
-    count = count_of(counter)
     policy = None if policy is None else policy_of(policy)
     if tools is not None:
         check_tools(tools)

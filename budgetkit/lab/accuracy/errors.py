@@ -140,7 +140,6 @@ def compare(
     counters: Given | Sequence[Given],
     corpus: AnyTexts,
     exact: Given = "o200k_base",
-    progress: bool = False,
 ) -> pd.DataFrame:
     """Count every document with every counter.
 
@@ -152,8 +151,6 @@ def compare(
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty texts are skipped.
     exact : Counter or str
         The reference counter.
-    progress : bool
-        If true, show a progress bar.
 
     Returns
     -------
@@ -177,11 +174,7 @@ def compare(
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each once.")
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
-    columns = []
-    with progress_bar(progress, total=len(ways), desc="counters") as advance:
-        for way in ways:
-            columns.append(way.many(documents.texts))
-            advance(1)
+    columns = [way.many(documents.texts) for way in ways]
     about = documents.frame().assign(counter="", exact=columns[0], estimate=0)
     tables = [
         about.assign(counter=name, estimate=estimates)
