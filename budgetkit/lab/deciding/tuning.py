@@ -168,8 +168,9 @@ class TuningResult:
     def reasons(self) -> list[str]:
         """The reason why each setting is excluded, or "" if it is allowed."""
         floor = self.space.floor
-        unplanned = np.isnan(self.scores[:, 1:, 0]).any(axis=0)
-        reasons = ["" if is_planned else CANNOT_BE_PLANNED for is_planned in ~unplanned]
+        reasons = [""] * self.tried
+        for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
+            reasons[place] = CANNOT_BE_PLANNED
         for place, setting in enumerate(self.settings):
             if floor is not None and self.space.is_short(setting):
                 need = f"the {floor.tokens:,} tokens that answers need"
