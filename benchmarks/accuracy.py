@@ -10,8 +10,11 @@ an error on what was learned from says little.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import platform
 import re
+import sysconfig
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +30,7 @@ from benchmarks.sample import sampled
 from budgetkit import accuracy, corpora, files
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
-from budgetkit.lab.accuracy.corpora.reading import LANGUAGES
+from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, file_text
 from budgetkit.lab.accuracy.corpora.reading import files as corpus_of_files
 
 RESULTS = Path(__file__).parent / "accuracy.md"
@@ -42,6 +45,46 @@ COUNTERS = [
 ]
 MOST_A_SOURCE = 60  # pieces of one class, language and source
 LARGE = 1_500_000  # characters of a large document
+
+
+_MOST_BYTES = 300_000  # longer files are generated code or data
+
+
+def standard_library(most: int = 100) -> Corpus:
+    """Read modules of Python's standard library, and its documentation as prose.
+
+    Parameters
+    ----------
+    most : int
+        Maximum number of modules, spread over the alphabet.
+
+    Returns
+    -------
+    Corpus
+        Class "code", language "python", and "prose", "en".
+
+    Examples
+    --------
+    >>> sorted(set(standard_library(most=3).frame()["language"]))
+    ['en', 'python']
+    """
+    root = Path(sysconfig.get_paths()["stdlib"])
+    source = f"CPython {platform.python_version()}"
+    modules = sorted(root.glob("*.py"))
+    # Chosen evenly over the list.
+    step = max(len(modules) / max(most, 1), 1)
+    spread = [modules[int(number * step)] for number in range(min(most, len(modules)))]
+    code = corpus_of_files(spread, source, root, most=_MOST_BYTES)
+    prose = file_text(root / "pydoc_data" / "topics.py")
+    if not isinstance(prose, str):
+        return code
+    from pydoc_data.topics import topics
+
+    prose_documents = (
+        Document(text, "prose", "en", source, f"topic {name}")
+        for name, text in sorted(topics.items())
+    )
+    return code + Corpus(tuple(prose_documents))
 
 
 def installed_packages(most: int) -> Corpus:
@@ -75,10 +118,10 @@ def main() -> None:
     whole = gathered(asked.folders)
     began = time.perf_counter()
     names = [name for name in (*COUNTERS, f"estimate:{asked.exact}") if name != asked.exact]
-    everything = accuracy.compare(names, whole, asked.exact, progress=True)
+    everything = accuracy.compare(names, whole, asked.exact)
     seconds = time.perf_counter() - began
     pieces = chosen(whole.pieces(most=6))
-    errors = accuracy.compare(names, pieces, asked.exact, progress=True)
+    errors = accuracy.compare(names, pieces, asked.exact)
     page = [
         f"# How wrong the counters are, against {asked.exact}",
         "",
@@ -109,16 +152,46 @@ def main() -> None:
 def gathered(folders: Sequence[Path]) -> Corpus:
     """Read the folders, or what any machine has."""
     if not folders:
-        return (
-            corpora.shipped()
-            + corpora.odd()
-            + corpora.standard_library()
-            + installed_packages(most=3)
-        )
+        return corpora.shipped() + corpora.odd() + standard_library() + installed_packages(most=3)
     found = Corpus(())
     for folder in folders:
-        found += corpora.folder(folder)
+        found += labelled(folder)
     return found
+
+
+def lists_texts(folder: Path) -> bool:
+    """Return True if a folder's ``MANIFEST.csv`` gives its texts a class, a language and a source."""
+    manifest = folder / "MANIFEST.csv"
+    if not manifest.is_file():
+        return False
+    with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return {"path", "class", "language", "source"} <= set(next(csv.reader(lines), []))
+
+
+def labelled(folder: Path) -> Corpus:
+    """Read the texts of a folder, labelled by its ``MANIFEST.csv`` if it lists texts."""
+    if not lists_texts(folder):
+        return corpora.folder(folder)
+    documents: list[Document] = []
+    problems: list[corpora.Problem] = []
+    with (folder / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
+        for row in csv.DictReader(manifest):
+            path = folder / row["path"]
+            is_table = path.suffix == ".jsonl"
+            texts = corpora.rows(path) if is_table else corpora.folder(path)
+            source = f"{row['source']} {row.get('version', '')}".strip()
+            documents += [
+                Document(
+                    text=document.text,
+                    kind=row["class"],
+                    language=row["language"],
+                    source=source,
+                    name=document.name if is_table else row["path"],
+                )
+                for document in texts
+            ]
+            problems += texts.problems
+    return Corpus(tuple(documents), tuple(problems))
 
 
 def chosen(pieces: Corpus) -> Corpus:

@@ -121,7 +121,7 @@ def _anchor(items: list[bk.Item], window: int) -> dict[str, Callable[[], object]
     pipeline = ContextPipeline(max_tokens=window, tokenizer=_Characters()).with_budget(
         TokenBudget(total_tokens=window)
     )
-    pipeline.add_step(PipelineStep(name="given", fn=lambda _, query: list(theirs)))
+    pipeline.add_step(PipelineStep(name="given", fn=lambda *_: list(theirs)))
     query = QueryBundle(query_str="?")
     return {"astro-anchor, build": lambda: pipeline.build(query)}
 

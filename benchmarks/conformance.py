@@ -97,7 +97,7 @@ def kept_by_anchor(
         total_tokens=total or case.window, allocations=allocations, reserve_tokens=case.reserve
     )
     pipeline = ContextPipeline(max_tokens=case.window, tokenizer=_NoTokenizer()).with_budget(budget)
-    pipeline.add_step(PipelineStep(name="given", fn=lambda items, query: given))
+    pipeline.add_step(PipelineStep(name="given", fn=lambda *_: given))
     result = pipeline.build(QueryBundle(query_str="?"))
     return {int(item.id) for item in result.window.items}, result.diagnostics["shared_pool_usage"]
 

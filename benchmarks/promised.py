@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import budgetkit as bk
-from benchmarks.accuracy import chosen, gathered, table
+from benchmarks.accuracy import chosen, gathered, lists_texts, table
 from benchmarks.measure import machine
 from benchmarks.promises import Promised, counts, gains, means, reserves, windows
 from budgetkit import accuracy
@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--calls", nargs="*", type=Path, default=[], help="files of recorded calls")
     parser.add_argument("--runs", type=int, default=2_000, help="runs of tuning on noise")
     asked = parser.parse_args()
-    texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
+    texts = [*filter(lists_texts, asked.folders)]
     pieces = chosen((gathered(texts) if texts else Corpus(())).pieces(most=6))
     errors = accuracy.compare(COUNTERS, pieces) if len(pieces) else None
     found = conversations(asked.folders)
@@ -125,13 +125,6 @@ def main() -> int:
     print("\n".join(page))
     print(*(f"{number}: {name}" for name, number in legend.items()), sep="\n")
     return int(any(promise.is_missed for promise in promises))
-
-
-def _lists_texts(manifest: Path) -> bool:
-    """Say whether a folder's manifest gives its texts a class, without which there are no kinds."""
-    return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[
-        0
-    ].split(",")
 
 
 def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:

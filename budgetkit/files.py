@@ -60,10 +60,9 @@ def data_path(name: str) -> Path:
     relative = PurePosixPath(name)
     path = data_folder() / relative
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
-        siblings = [
-            names for names in data_files() if PurePosixPath(names).parent == relative.parent
-        ]
-        names = ", ".join(siblings or data_files())
+        files = data_files()
+        siblings = [file for file in files if PurePosixPath(file).parent == relative.parent]
+        names = ", ".join(siblings or files)
         raise FileNotFoundError(f"Unknown data file {ascii(name)[:80]}. Choose one of: {names}.")
     return path
 
@@ -100,9 +99,7 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
 
     def whole(row: dict[str, Any]) -> dict[str, Any]:
         fields = {key: value for key, value in row.items() if key != "like"}
-        if "like" not in row:
-            return fields
-        return whole(rows[row["like"]]) | fields
+        return whole(rows[row["like"]]) | fields if "like" in row else fields
 
     return {name: whole(row) for name, row in rows.items()}
 
@@ -162,7 +159,7 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
 def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     """Read rows of an SQLite file without changing it."""
     sqlite3 = import_module("sqlite3")  # which a list without databases need not wait for
-    # Without a log beside it nobody writes to it, and it is read without a lock, which would be a file of its own.
+    # Without a log file there is no writer, so no lock is needed, which would create a file.
     is_written = path.with_name(f"{path.name}-wal").exists()
     place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
     try:
@@ -183,7 +180,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     if named.exists() and not (named.is_file() or named.is_dir()):
         named.write_bytes(content)
         return
-    goal = Path(os.path.realpath(named))  # a link goes on leading to its file
+    goal = Path(os.path.realpath(named))  # a link is kept
     if goal.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(named))
     beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")

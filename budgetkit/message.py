@@ -85,10 +85,7 @@ class Passage:
         >>> Passage.of({"title": "Refunds", "text": "Paid back in five days."}).text
         'Refunds\nPaid back in five days.'
         """
-        if isinstance(value, Mapping):
-            fields = value
-        else:
-            fields = {"text": value}
+        fields = value if isinstance(value, Mapping) else {"text": value}
         for name in ("text", "content", "page_content"):
             if isinstance(fields.get(name), str):
                 return cls({**fields, "text": fields[name]})
@@ -108,14 +105,9 @@ class Passage:
     @property
     def score(self) -> float | None:
         """The retriever's relevance score, or None if unknown."""
-        score = self.raw.get("score")
-        if (
-            not isinstance(score, int | float)
-            or isinstance(score, bool)
-            or not abs(score) <= sys.float_info.max
-        ):
-            return None
-        return float(score)
+        score: Any = self.raw.get("score")
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        return float(score) if is_number and abs(score) <= sys.float_info.max else None
 
     @property
     def message(self) -> Message:
@@ -167,13 +159,8 @@ class Message:
                 raise ValueError(
                     wrong_kind(f"part of {what}", part, "a string, or an object with a type")
                 )
-        if isinstance(calls, list | tuple):
-            call_list = calls
-        elif calls is None:
-            call_list = ()
-        else:
-            call_list = (None,)
-        if not all(isinstance(call, Mapping) for call in call_list):
+        is_list = isinstance(calls, list | tuple)
+        if calls is not None and not (is_list and all(isinstance(call, Mapping) for call in calls)):
             raise ValueError(
                 wrong_kind(
                     f"tool_calls of {what}", calls, "a list of objects with an id and a function"
@@ -189,13 +176,9 @@ class Message:
     def parts(self) -> tuple[Mapping[str, Any], ...]:
         """The content as a list of parts; a bare text becomes one text part."""
         content = self.raw.get("content")
-        if content is None or isinstance(content, str):
-            if content is None:
-                return ()
-            return ({"type": "text", "text": content},)
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}
-            for part in content
+            for part in ([content] if isinstance(content, str) else content or ())
         )
 
     @property
@@ -218,9 +201,7 @@ class Message:
     def name(self) -> str | None:
         """The speaker's name, if there is one."""
         name = self.raw.get("name")
-        if isinstance(name, str) and name:
-            return name
-        return None
+        return name if isinstance(name, str) and name else None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -316,17 +297,15 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        raw = {
-            key: value
-            for key, value in self.raw.items()
-            if not (key == "refusal" and isinstance(value, str))
-        }
+        raw: Data = {**self.raw, "content": text}
+        if isinstance(raw.get("refusal"), str):
+            del raw["refusal"]
         if isinstance(raw.get(ORIGIN), Mapping):
             raw[ORIGIN] = {**raw[ORIGIN], "rewritten": True}
-        if not isinstance(raw.get("content"), list | tuple):
-            return Message({**raw, "content": text})
-        others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
-        return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
+        if isinstance(self.raw.get("content"), list | tuple):
+            others = [part for part in self.parts if not part.keys() & {*_TEXT_FIELDS}]
+            raw["content"] = [{"type": "text", "text": text}, *others]
+        return Message(raw)
 
 
 def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
@@ -348,8 +327,9 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
     calls = raw.get("tool_calls")
     for call in calls if isinstance(calls, list | tuple) else ():
         called = call.get("function", call.get("custom")) if isinstance(call, Mapping) else None
-        for key in (called.keys() if isinstance(called, Mapping) else set()) - _CALLED_KEYS:
-            yield f"Unknown key {brief(key)} of a tool call", "Correct it"
+        if isinstance(called, Mapping):
+            for key in called.keys() - _CALLED_KEYS:
+                yield f"Unknown key {brief(key)} of a tool call", "Correct it"
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:

@@ -50,7 +50,7 @@ def load_plugin(group: Group, name: str) -> Callable[..., Any]:
     entry = plugin_entries(group)[name]
     try:
         plugin = entry.load()
-    except Exception as error:  # whatever the other package raises, its name has to be said
+    except Exception as error:  # any error of the other package is reported with its name
         reason = f"{type(error).__name__}: {one_line(str(error))}"
         raise ValueError(
             f"Cannot import plug-in {brief(name)} of budgetkit.{group}, {one_line(entry.value)} ({reason}). "

@@ -19,7 +19,7 @@ from budgetkit.counters import CalibratedCounter, count_of
 from budgetkit.counters.estimate import EstimateCounter
 from budgetkit.files import read_toml
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.message import ROLES, Message, Passage
+from budgetkit.message import ROLES, Data, Message, Passage, Raw
 from budgetkit.models import Model, models
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.formats import format_names, format_table
@@ -30,8 +30,10 @@ from budgetkit.trace.provider_usage import usage_frame
 
 Count = Callable[[str], int]
 _NAMED = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
-_DETAILS = ("auto", "low", "high", "original")  # any other is somebody's own word
+_DETAILS = ("auto", "low", "high", "original")  # any other word may be private
 _VALUES = ("default", "const", "enum", "example", "examples")
+_WORDS = {"type", "format", "$schema"}
+_NAMES = {"name", "required", "$ref"}
 
 
 def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
@@ -81,13 +83,12 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     passages_of = {
         index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()
     }
-    places: dict[object, int] = {index: index for index in range(len(trace.messages))}
-    places |= {
-        id: index
-        for index, message in enumerate(trace.messages)
-        for id in (message.raw.get("id"), message.raw.get("dia_id"))
-        if isinstance(id, str)
-    }
+    places: dict[object, int] = {}
+    for index, message in enumerate(trace.messages):
+        places[index] = index
+        for id in (message.raw.get("id"), message.raw.get("dia_id")):
+            if isinstance(id, str):
+                places[id] = index
     messages = [Message(redaction.message(message, places)) for message in trace.messages]
     tools = tuple(redaction.schema(tool) for tool in trace.tools)
     return Trace("redacted", tuple(messages), tools, passages_of, fields=_figures(trace))
@@ -116,9 +117,9 @@ class _Redaction:
         except ValueError:  # some numbers, such as 1e+308, look like words
             return json.loads(re.sub("[2-9]", "1", digits))
 
-    def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
+    def message(self, message: Message, places: Mapping[object, int]) -> Data:
         """Return a message with the secrets in its fields replaced."""
-        raw: dict[str, Any] = {"role": self.word(message.role)}
+        raw: Data = {"role": self.word(message.role)}
         if "content" in message.raw:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
@@ -129,9 +130,7 @@ class _Redaction:
         if _is_time(message.raw.get("timestamp")):
             raw["timestamp"] = message.raw["timestamp"]
         if isinstance(marks := message.raw.get("evidence"), list | tuple):
-            raw["evidence"] = [
-                places[mark] for mark in marks if type(mark) in (int, str) and mark in places
-            ]
+            raw["evidence"] = [places[m] for m in marks if type(m) in (int, str) and m in places]
         return raw
 
     def word(self, word: Any) -> Any:
@@ -142,10 +141,8 @@ class _Redaction:
 
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
-        return Passage(
-            {"text": self.filler.text(passage.text)}
-            | ({} if passage.score is None else {"score": passage.score})
-        )
+        score = {} if passage.score is None else {"score": passage.score}
+        return Passage({"text": self.filler.text(passage.text), **score})
 
     def schema(self, value: Any, named: bool = False) -> Any:
         """Replace the names and texts of a tool schema, keeping its keywords."""
@@ -153,26 +150,21 @@ class _Redaction:
             return [self.schema(entry) for entry in value]
         if not isinstance(value, Mapping):
             return self.value(value)
-        return {
-            self.filler.name(key) if named else self.word(key): self._keyword(
-                entry, "" if named else key
-            )
-            for key, entry in value.items()
-        }
+        if named:
+            return {self.filler.name(key): self._keyword(entry, "") for key, entry in value.items()}
+        return {self.word(key): self._keyword(entry, key) for key, entry in value.items()}
 
     def _keyword(self, value: Any, key: str) -> Any:
-        if key in ("type", "format", "$schema") and not isinstance(value, Mapping):
-            if isinstance(value, list | tuple):
-                return [*map(self.word, value)]
-            return self.word(value)
-        if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
-            if isinstance(value, str):
-                *start, last = value.split("/") if key == "$ref" else [value]
-                return "/".join([*map(self.word, start), self.filler.name(last)])
+        if isinstance(value, list | tuple) and key in _WORDS | _NAMES:
             return [
-                self.filler.name(entry) if isinstance(entry, str) else self.value(entry)
+                self._keyword(entry, key) if isinstance(entry, str) else self.value(entry)
                 for entry in value
             ]
+        if key in _WORDS and not isinstance(value, Mapping):
+            return self.word(value)
+        if key in _NAMES and isinstance(value, str):
+            *start, last = value.split("/") if key == "$ref" else [value]
+            return "/".join([*map(self.word, start), self.filler.name(last)])
         if key in _VALUES:
             return self.value(value)
         return self.schema(value, key in _NAMED)
@@ -186,61 +178,56 @@ class _Redaction:
             return [self._call(call) for call in value]
         if key == "function_call":
             return self._called(value)
-        if key == "name" and isinstance(value, str):
-            if value == message.role:
-                return self.word(value)
-            return self.filler.name(value)
+        if key == "name":
+            return self.word(value) if value == message.role else self._name(value)
         return self.value(value)
+
+    def _name(self, name: Any) -> Any:
+        return self.filler.name(name) if isinstance(name, str) else self.value(name)
 
     def _parts(self, content: Sequence[Any]) -> list[Any]:
         parts = [self._part(part) for part in content]
         texts = [
-            (said["text"], shown)
-            for said, shown in zip(content, parts, strict=True)
-            if isinstance(shown, dict) and "text" in shown
+            (part["text"], redacted)
+            for part, redacted in zip(content, parts, strict=True)
+            if isinstance(redacted, dict) and "text" in redacted
         ]
         # From the end, as a text of one word touches both its neighbours.
-        for (said, shown), (said_next, shown_next) in reversed([*pairwise(texts)]):
-            shown["text"] = self.filler.joined(shown["text"], shown_next["text"], said + said_next)
+        for (text, part), (next_text, next_part) in reversed([*pairwise(texts)]):
+            part["text"] = self.filler.joined(part["text"], next_part["text"], text + next_text)
         return parts
 
     def _part(self, part: Any) -> Any:
         if not isinstance(part, Mapping):
             return self.value(part)
-        texts = {
-            key: self.filler.text(part[key])
-            for key in ("text", "refusal")
-            if isinstance(part.get(key), str)
-        }
-        shown = {}
+        redacted = {"type": self.word(part.get("type"))}
+        for key in ("text", "refusal"):
+            if isinstance(part.get(key), str):
+                redacted[key] = self.filler.text(part[key])
         for image in Message({"role": "user", "content": [part]}).images:
-            width, height = sized(image) or (None, None)
-            detail = image.detail if image.detail in _DETAILS else "auto"
-            shown = {"detail": detail} | ({"width": width, "height": height} if width else {})
-        return {"type": self.word(part.get("type"))} | texts | shown
+            redacted["detail"] = image.detail if image.detail in _DETAILS else "auto"
+            if size := sized(image):
+                redacted["width"], redacted["height"] = size
+        return redacted
 
-    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        own = {
-            key: self._id(call[key]) if key == "id" else self.word(call[key])
-            for key in ("id", "type")
-            if key in call
-        }
+    def _call(self, call: Raw) -> Data:
+        redacted: Data = {}
+        if "id" in call:
+            redacted["id"] = self._id(call["id"])
+        if "type" in call:
+            redacted["type"] = self.word(call["type"])
         for key in ("function", "custom"):
             if call.get(key) is not None:
-                return {**own, key: self._called(call[key])}
-        return {**own, **self._called(call)}
+                return redacted | {key: self._called(call[key])}
+        return {**redacted, **self._called(call)}
 
     def _called(self, call: Any) -> Any:
         if not isinstance(call, Mapping):
             return None
-        redacted: dict[str, Any] = {}
-        name = call.get("name")
-        if name is not None:
-            redacted["name"] = self.filler.name(name) if isinstance(name, str) else self.value(name)
-        for key in ("arguments", "input"):
-            if call.get(key) is not None:
-                redacted[key] = self.value(call[key])
-        return redacted
+        writers = {"name": self._name, "arguments": self.value, "input": self.value}
+        return {
+            key: write(call[key]) for key, write in writers.items() if call.get(key) is not None
+        }
 
     def _id(self, id: Any) -> Any:
         kind = "fc" if str(id).startswith("fc_") else "call"
@@ -257,18 +244,18 @@ def _public_words() -> frozenset[str]:
     )
 
 
-def _figures(trace: Trace) -> dict[str, Any]:
+def _figures(trace: Trace) -> Data:
     """Return a trace's format, model, usage and compactions, without any text."""
-    rows = usage_frame(trace).to_dict("records")
-    usage = [{name: _number(value) for name, value in row.items()} for row in rows]
-    for row, shown in zip(rows, usage, strict=True):
-        shown["model"] = _model(row["model"])
+    usage = [
+        {name: _number(value) for name, value in row.items()} | {"model": _model(row["model"])}
+        for row in usage_frame(trace).to_dict("records")
+    ]
     format = trace.fields.get("format")
     compactions = [
         {key: _places(row[key]) for key in ("at", "first_kept", "kept") if key in row}
         for row in objects_in(trace.fields.get("compactions"))
     ]
-    facts: dict[str, Any] = {
+    facts: Data = {
         "format": format if isinstance(format, str) and format in _public_words() else None,
         "model": _model(trace.fields.get("model")),
         "usage": usage,
@@ -278,9 +265,7 @@ def _figures(trace: Trace) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, int | float):
-        return value
-    return None
+    return value if isinstance(value, int | float) else None
 
 
 def _places(value: Any) -> Any:

@@ -71,7 +71,7 @@ def _copy_scripts(app: Sphinx, error: Exception | None) -> None:
         shutil.copyfile(source, Path(app.outdir) / "_static" / "plotly.min.js")
 
 
-def _add_scripts(app: Sphinx, page: str, template: str, context: dict[str, object], tree: object) -> None:
+def _add_scripts(app: Sphinx, _page: str, _template: str, context: dict[str, object], _tree: object) -> None:
     if SHOWN in str(context.get("body", "")):
         for name in SCRIPTS:
             app.add_js_file(name, loading_method="defer")

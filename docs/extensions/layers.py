@@ -63,7 +63,7 @@ def _text(x: float, y: float, text: str, size: int, fill: str, anchor: str = "st
     return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def draw_layers(app: Sphinx, config: object) -> None:
+def draw_layers(app: Sphinx, _config: object) -> None:
     """Write the picture beside the page that shows it."""
     source = Path(app.srcdir)
     text = picture(tables(source.parent / "tests" / "core" / "test_api.py"))

@@ -11,7 +11,7 @@ PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widg
 LIVE = "<p><em>In JupyterLab, the live explorer is shown here.</em></p>"
 
 
-def copy_notebooks(app: Sphinx, config: object) -> None:
+def copy_notebooks(app: Sphinx, _config: object) -> None:
     """Write the numbered notebooks into the folder that Sphinx reads."""
     folder = Path(app.srcdir) / "notebooks"
     folder.mkdir(exist_ok=True)

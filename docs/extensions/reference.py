@@ -50,7 +50,7 @@ def _first_line(module: ModuleType) -> str:
     return inspect.getdoc(module).partition("\n")[0]  # type: ignore[union-attr]
 
 
-def write_reference(app: Sphinx, config: object) -> None:
+def write_reference(app: Sphinx, _config: object) -> None:
     """Write the page that lists every name; autosummary makes the page of each."""
     lines = ["API reference", "=============", "", "Every public name, by package."]
     for title, summary, names in groups():

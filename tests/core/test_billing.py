@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.lab.accuracy.document_claims import fit_bill
+from budgetkit.lab.accuracy.bills import fit_bill
 from budgetkit.requests import Framing
 from budgetkit.trace import readings, unpaired
 

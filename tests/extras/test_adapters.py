@@ -139,7 +139,7 @@ def heard_by_langchain() -> tuple[Any, list[list[Any]]]:
             heard.append(messages)
             return super()._generate(messages, *more, **named)
 
-        def bind_tools(self, tools: Any, **named: Any) -> Any:
+        def bind_tools(self, *_: Any, **__: Any) -> Any:
             return self
 
     calls = AIMessage("", tool_calls=[{"id": "a", "name": "look", "args": {"at": "it"}}])
@@ -266,7 +266,7 @@ def heard_by_agents(answers: list[Any]) -> tuple[Any, list[Any]]:
     given = iter(answers)
 
     class Noting(interface.Model):  # type: ignore[misc,name-defined]
-        async def get_response(self, *more: Any, **named: Any) -> Any:
+        async def get_response(self, *_: Any, **named: Any) -> Any:
             heard.append((named["system_instructions"], named["input"]))
             return ModelResponse(output=next(given), usage=Usage(), response_id=None)
 
@@ -392,7 +392,7 @@ def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
 
     heard: list[list[Any]] = []
 
-    def answer(messages: list[Any], info: Any) -> Any:
+    def answer(messages: list[Any], _: Any) -> Any:
         heard.append(messages)
         return ModelResponse(
             [TextPart("Done.") if len(heard) > 1 else ToolCallPart("look", {"at": "it"}, "a")]

@@ -245,7 +245,7 @@ def test_a_host_that_is_looked_up_for_ever_is_not_waited_for(
     gone_on = threading.Event()
     counter = ask(timeout=0.2)
     counter = replace(counter, endpoint=replace(counter.endpoint, url="http://provider.invalid/v1"))
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *asked, **more: gone_on.wait(60) and [])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: gone_on.wait(60) and [])
     started = time.perf_counter()
     with pytest.raises(
         EndpointError,
@@ -638,8 +638,9 @@ def test_where_nothing_can_be_kept_counting_goes_on_and_says_so(
     assert len(provider.asked) == 6
 
 
+@pytest.mark.usefixtures("provider")
 def test_a_folder_that_may_not_be_written_is_said(
-    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch
+    ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "open", mock.Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.warns(
@@ -649,8 +650,9 @@ def test_a_folder_that_may_not_be_written_is_said(
         assert ask()("one two") == 2
 
 
+@pytest.mark.usefixtures("provider")
 def test_a_disk_that_fills_up_keeps_no_count_from_its_asker(
-    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch
+    ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite itself refuses, from some page on."""
     assert ask()("before") == 1

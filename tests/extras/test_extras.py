@@ -90,7 +90,7 @@ SPARED = {
         "from budgetkit import corpora, streaming\n"
         "from budgetkit.lab.accuracy import compare\n"
         "documents = corpora.Corpus(corpora.shipped().documents[:3])\n"
-        "print(len(compare(['chars/4'], documents, progress=True)))\n"
+        "print(len(compare(['chars/4'], documents)))\n"
         "print(sum(map(len, streaming.compare_stream(['chars/4'], documents.documents, progress=True))))\n"
         f"print(len(streaming.count_files([{str(CHECKOUT / 'README.md')!r}], progress=True)))",
         "3\n3\n1",

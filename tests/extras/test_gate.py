@@ -9,14 +9,13 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 
 import budgetkit as bk
 from budgetkit.budget import Allocation, Budget, Reserve
-from budgetkit.extras.shell.checking import github, grown, growth, junit, save_baseline
+from budgetkit.extras.shell.checking import grown, growth, save_baseline
 from budgetkit.extras.shell.gate import CheckResult, check
 from budgetkit.extras.shell.inputs import tools_in
 from budgetkit.extras.shell.program import run
@@ -223,46 +222,6 @@ def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> N
         growth(str(path), gate(prompts={"system": "be"}))
 
 
-def test_junit_has_a_case_for_each_failure() -> None:
-    closed, opened = (
-        gate(prompts={"system": "be " * 17}, tools=tools_in({"tools": [PING] * 9})),
-        gate(prompts={"system": "be"}),
-    )
-    suite = ElementTree.fromstring(junit(closed, {"tools": 3}, "main"))
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
-    assert [case.find("failure") is not None for case in suite.iter("testcase")] == [True, True]
-    assert "tools +3 tokens since main" in (suite.findtext("system-out") or "")
-    suite = ElementTree.fromstring(junit(opened, {}, ""))
-    assert (suite.get("tests"), suite.get("failures"), suite.find("testcase/failure")) == (
-        "1",
-        "0",
-        None,
-    )
-
-
-def test_annotations_are_one_line_each_whatever_the_plan_says() -> None:
-    lines = github(gate(prompts={"system": "be " * 17}), {"system": 1}, "100% main").splitlines()
-    assert [line.partition(" ")[0] for line in lines] == ["::error", "::notice"]
-    assert (
-        "%0Asystem is required and needs 21 tokens, 1 above its cap (20). Raise the cap" in lines[0]
-    )
-    assert lines[1].endswith("::system +1 tokens since 100%25 main")
-
-
-def test_a_name_cannot_write_into_a_report() -> None:
-    trace = Trace("a\x1b[2J\n::error::b", talk(80).messages)
-    found = gate(
-        Budget(
-            60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history")
-        ),
-        traces=[trace],
-    )
-    for report in (github(found, {}, ""), junit(found, {}, "")):
-        assert "\x1b" not in report
-    assert not any(line.startswith("::error::b") for line in github(found, {}, "").splitlines())
-    ElementTree.fromstring(junit(found, {}, ""))
-
-
 PROJECT = """
 from datetime import date
 from pathlib import Path
@@ -338,17 +297,13 @@ def test_a_misspelt_section_never_opens_the_gate_where_others_draw_on_the_pool()
         check(chat(8_192), prompts={"sytem": "be " * 9_000}, counter=words)
 
 
-def test_strict_is_one_meaning_in_the_answer_the_exit_code_and_the_reports() -> None:
+def test_strict_is_one_meaning_in_the_answer_and_its_text() -> None:
     few = Budget(8_192, [Reserve("output", 8_191, serves="output")], [Allocation("system")])
     loose = check(few, model="gpt-4o", counter=words)
     strict = check(few, model="gpt-4o", counter=words, strict=True)
     assert loose.findings == strict.findings != ()
     assert (loose.passed, strict.passed) == (True, False)
     assert "nothing-usable" in str(strict)
-    assert 'failures="1"' in junit(strict, {}, "") and 'failures="0"' in junit(loose, {}, "")
-    assert github(strict, {}, "").startswith("::error") and github(loose, {}, "").startswith(
-        "::warning"
-    )
 
 
 def test_a_model_that_is_ended_closes_the_gate() -> None:

@@ -50,7 +50,8 @@ def test_a_list_imports_no_explorer() -> None:
     assert answer.stdout == "False\n"
 
 
-def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("home")
+def test_one_session_answers_three_questions_on_one_screen(capsys: Captured) -> None:
     assert run(["sessions", "1"]) == 0
     shown = capsys.readouterr().out
     for question in (
@@ -75,7 +76,8 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
     assert "request 41: a pause of 11 minutes" in capsys.readouterr().out
 
 
-def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("home")
+def test_what_held_the_prompts_is_explained_in_one_sentence(capsys: Captured) -> None:
     assert run(["sessions", "1", "--tools"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
@@ -117,7 +119,8 @@ def test_names_of_tools_and_servers_are_shown_with_text_only(
     assert "results of mcp__acme__merge" in names and "results of Read" in names
 
 
-def test_a_page_tells_one_thing(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("capsys")
+def test_a_page_tells_one_thing(home: Path) -> None:
     """What stands for the session is the record: no replay under other policies with requests and costs of its own.
 
     One page said "471 messages dropped" beside "never cuts", and 242 requests for $17.95 beside 225 for $23.95.
@@ -141,9 +144,8 @@ def test_a_page_tells_one_thing(home: Path, capsys: Captured) -> None:
     assert "Exact, from the provider" in written, "how sure each number is"
 
 
-def test_a_sessions_compactions_cost_what_the_table_of_causes_says(
-    home: Path, capsys: Captured
-) -> None:
+@pytest.mark.usefixtures("home")
+def test_a_sessions_compactions_cost_what_the_table_of_causes_says(capsys: Captured) -> None:
     """The lines gave the whole next request's cost, $0.60, where the table said $0.48 for the same misses."""
     session = bk.Session(bk.load_trace("made-up-session"))
     missed = session.misses()
@@ -176,14 +178,16 @@ def test_without_sessions_a_made_up_one_is_offered(
     assert "There is no session 7. None was found" in capsys.readouterr().err
 
 
-def test_numbers_come_as_json_too(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("home")
+def test_numbers_come_as_json_too(capsys: Captured) -> None:
     assert run(["sessions", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["totals"]["misses"] == len(told["misses"]) == 3
     assert {row["system"] for row in told["rules"]} >= {"codex", "pi", "as recorded"}
 
 
-def test_the_bare_program_lists_sessions_and_three_next_steps(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("home")
+def test_the_bare_program_lists_sessions_and_three_next_steps(capsys: Captured) -> None:
     assert run([]) == 0
     shown = capsys.readouterr().out
     assert "$6.24" in shown and SECRET not in shown
@@ -254,7 +258,8 @@ def test_a_file_name_that_is_not_utf_8_stops_nothing(home: Path, capsys: Capture
     assert bk.sessions()["path"].tolist() == [str(place / "bad\udcff.jsonl")]
 
 
-def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> None:
+@pytest.mark.usefixtures("home")
+def test_another_setting_is_replayed_and_said(capsys: Captured) -> None:
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0
     shown = capsys.readouterr().out
     assert "What would another setting have cost?" in shown and "150,000" in shown
@@ -344,7 +349,7 @@ def test_large_sessions_are_read_in_processes_to_the_same_list(
     listing = "budgetkit.lab.sessions.listing"
     pool = "concurrent.futures.ProcessPoolExecutor"
     monkeypatch.setattr(f"{listing}._PROCESS_SHARE", 1)
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
     for broken in (None, f"{pool}.__init__", f"{pool}.map"):
         if broken is not None:
             monkeypatch.setattr(broken, _raise_broken)

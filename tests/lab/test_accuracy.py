@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.accuracy import standard_library
+from benchmarks.claims import claims
 from benchmarks.sample import Sample, sampled
 from budgetkit import accuracy, corpora, figures
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
-from budgetkit.lab.accuracy.document_claims import claims
 
 
 def errors_of(exact: list[int], estimate: list[int], name: str = "mine") -> pd.DataFrame:
@@ -232,7 +233,7 @@ def test_buffers_and_the_language_tax_have_their_tables(
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 def test_a_sampled_count_is_near_and_its_interval_holds_the_true_one(encoding: str) -> None:
-    text = "\n\n".join(document.text for document in corpora.standard_library(most=60))[:1_000_000]
+    text = "\n\n".join(document.text for document in standard_library(most=60))[:1_000_000]
     exact = counter(encoding)(text)
     found = [sampled(text, encoding, seed) for seed in range(12)]
     assert sum((sample.tokens / exact - 1) ** 2 for sample in found) / len(found) < 0.015**2

@@ -20,7 +20,7 @@ from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.outlook import contexts, pace_of
+from budgetkit.lab.replay.outlook import Forecast, pace_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.pruning.policies import (
@@ -189,10 +189,10 @@ def test_a_scrub_looks_up_and_a_replay_is_made_once(monkeypatch: pytest.MonkeyPa
 
     def drawing(trace: bk.Trace, count: Any, turns: int, *given: Any, **named: Any) -> Any:
         drawn.append(turns)
-        return contexts(trace, count, turns, *given, **named)
+        return Forecast(trace, count, turns, *given, **named)
 
     monkeypatch.setattr(replays, "replay", watched)
-    monkeypatch.setattr(replays, "contexts", drawing)
+    monkeypatch.setattr(replays, "Forecast", drawing)
     explorer = explorer_of(conversation(30), "oldest first", "last turns")
     assert (len(made), len(drawn)) == (2, 1)
     for request in (1, 7, 30):

@@ -23,7 +23,6 @@ from budgetkit.lab.accuracy.corpora import (
     odd,
     rows,
     shipped,
-    standard_library,
 )
 
 
@@ -152,25 +151,6 @@ def test_a_folder_that_is_not_there_is_an_error() -> None:
         folder("/nowhere/at/all")
 
 
-def test_a_manifest_says_what_the_files_are(tmp_path: Path) -> None:
-    (tmp_path / "MANIFEST.csv").write_text(
-        "path,class,language,source,version\na.txt,prose,de,book,2\nt.jsonl,prose,fr,talk,1\n"
-    )
-    (tmp_path / "a.txt").write_text("Hallo")
-    (tmp_path / "t.jsonl").write_text('{"text": "Bonjour"}\n')
-    assert [(d.language, d.source, d.text) for d in folder(tmp_path)] == [
-        ("de", "book 2", "Hallo"),
-        ("fr", "talk 1", "Bonjour"),
-    ]
-
-
-@pytest.mark.slow
-def test_the_standard_library_names_its_version() -> None:
-    code = standard_library(most=5)
-    assert {"python", "en"} == set(code.frame()["language"])
-    assert all(d.source.startswith("CPython 3.") for d in code)
-
-
 def test_pieces_are_of_the_lengths_asked_for_and_the_same_for_a_seed() -> None:
     corpus = Corpus(
         (
@@ -183,14 +163,6 @@ def test_pieces_are_of_the_lengths_asked_for_and_the_same_for_a_seed() -> None:
     assert all(500 <= len(d.text) <= 2_000 for d in pieces)
     assert pieces == corpus.pieces(500, 2_000, most=5)
     assert pieces != corpus.pieces(500, 2_000, most=5, seed=1)
-
-
-def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -> None:
-    """A folder of conversations may have a manifest with other columns; it is no list of texts."""
-    (tmp_path / "MANIFEST.csv").write_text("file,kind\na.jsonl,agent\n", encoding="utf-8")
-    (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
-    found = folder(tmp_path)
-    assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}
 
 
 def test_the_class_of_an_own_file_comes_from_its_text(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from budgetkit.lab.replay.forecast import (
     paths,
     straight_line,
 )
-from budgetkit.lab.replay.outlook import contexts, first_cut, turn_sizes
+from budgetkit.lab.replay.outlook import Forecast, turn_sizes
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 
@@ -101,7 +101,7 @@ def test_the_outlook_of_a_trace_by_model() -> None:
 def test_the_first_cut_is_that_of_the_replay(name: str, preset: str, window: int) -> None:
     """Where the floor of the history was not covered, turn 32 was foretold, and a replay cut at turn 4."""
     trace, budget = bk.load_trace(name), getattr(bk.presets, preset)(window)
-    forecast = first_cut(trace, budget, bk.counter("o200k_base"), 5, samples=5)
+    forecast = Forecast(trace, bk.counter("o200k_base"), 5, samples=5).first_cut(budget)
     table = bk.replay(trace, budget, bk.policies.OldestFirst()).frame()
     cuts = table["turn"][table["dropped"] > 0]
     assert forecast["median"].tolist() == [*cuts[:1]] or (
@@ -174,7 +174,7 @@ def test_the_first_cut_is_where_a_replay_cuts(seen: int) -> None:
     )
     frame = bk.replay(spoken(60), budget, bk.policies.OldestFirst(), counter=count).frame()
     truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
-    found = first_cut(spoken(seen), budget, count, turns=400).iloc[0]
+    found = Forecast(spoken(seen), count, turns=400).first_cut(budget).iloc[0]
     assert found["event"] == "first cut"
     assert found["reached"] > 0.99
     if seen > truth:
@@ -222,7 +222,7 @@ def test_the_first_cut_of_an_outlook_is_by_what_the_budget_leaves_the_history() 
 
 def test_a_forecast_goes_on_from_the_present_size() -> None:
     trace, count = spoken(10), bk.counter("o200k_base")
-    drawn = contexts(trace, count, turns=5, samples=200)
+    drawn = Forecast(trace, count, turns=5, samples=200).contexts
     known = np.cumsum(turn_sizes(trace, count))
     assert drawn.shape == (200, 15)
     assert (drawn[:, :10] == known).all()
@@ -253,7 +253,7 @@ def test_of_two_limits_that_lie_close_together_the_lower_is_named_below_its_line
 
 
 def test_the_fan_shows_the_straight_line_from_the_present_on() -> None:
-    drawn = contexts(spoken(4), bk.counter("o200k_base"), turns=3, samples=50)
+    drawn = Forecast(spoken(4), bk.counter("o200k_base"), turns=3, samples=50).contexts
     table = bk.figures.fan.table(drawn, known=4)
     step = drawn[0, 3] - drawn[0, 2]
     assert table["straight line"].tolist() == [

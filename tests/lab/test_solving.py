@@ -75,7 +75,7 @@ def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> Non
 
 
 def test_of_a_condition_that_nobody_knows_it_is_not_said_that_nothing_will_do() -> None:
-    never = Condition("the moon is full", lambda plans: False)
+    never = Condition("the moon is full", lambda _: False)
     assert str(bk.deciding.solve({"history": 10}, BUDGET, "window", never)).startswith(
         "Found no window in which the moon"
     )
@@ -138,7 +138,7 @@ def test_several_models_are_solved_in_one_call() -> None:
         assert row["value"] == bk.deciding.solve(demands, budget, "window").value
     assert table["is_within"].all() and table["exact"].tolist() == [True, False]
     tiny = bk.Budget(600, [], [bk.Allocation("history", 1)], undeclared="pool")
-    capped = solve_models(made, ["gpt-4o"], lambda model: tiny, "window")
+    capped = solve_models(made, ["gpt-4o"], lambda _: tiny, "window")
     assert pd.isna(capped["value"].iloc[0]) and capped["sentence"].iloc[0].startswith(
         "There is no window in which"
     )

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import __main__ as bench
 from benchmarks import arithmetic, calibrations, figure, growth, promised, provider_usage
+from benchmarks.accuracy import labelled, standard_library
 from benchmarks.measure import row
 from benchmarks.promises import Promised
 from benchmarks.provider_usage import Call
@@ -290,3 +291,30 @@ def test_promises_are_measured_over_any_folder_and_five_runs_of_noise_miss_nothi
     rows = [line for line in page.read_text().splitlines() if line.startswith("| tune")]
     assert len(rows) == 7
     assert all("not judged (n = 5)" in row for row in rows)
+
+
+def test_a_manifest_says_what_the_files_are(tmp_path: Path) -> None:
+    (tmp_path / "MANIFEST.csv").write_text(
+        "path,class,language,source,version\na.txt,prose,de,book,2\nt.jsonl,prose,fr,talk,1\n"
+    )
+    (tmp_path / "a.txt").write_text("Hallo")
+    (tmp_path / "t.jsonl").write_text('{"text": "Bonjour"}\n')
+    assert [(d.language, d.source, d.text) for d in labelled(tmp_path)] == [
+        ("de", "book 2", "Hallo"),
+        ("fr", "talk 1", "Bonjour"),
+    ]
+
+
+def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -> None:
+    """A folder of conversations may have a manifest with other columns; it is no list of texts."""
+    (tmp_path / "MANIFEST.csv").write_text("file,kind\na.jsonl,agent\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
+    found = labelled(tmp_path)
+    assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}
+
+
+@pytest.mark.slow
+def test_the_standard_library_names_its_version() -> None:
+    code = standard_library(most=5)
+    assert {"python", "en"} == set(code.frame()["language"])
+    assert all(d.source.startswith("CPython 3.") for d in code)

@@ -23,7 +23,6 @@ from budgetkit.pruning.policies.systems import general_policy_of
 NATIVE = "framework_object"
 Raw = dict[str, Any]
 Numbers = list[int | None]
-Owned = dict[int | None, Raw]
 
 
 class Keeper:
@@ -63,15 +62,12 @@ class Keeper:
         conversations: int = 256,
         **more: Any,
     ) -> None:
-        policy = None if policy is None else general_policy_of(policy)
-        self.budget, self.policy, self.counter, self.tools, self.more = (
-            budget,
-            policy,
-            counter,
-            tuple(tools),
-            more,
-        )
+        self.budget = budget
+        self.policy = None if policy is None else general_policy_of(policy)
+        self.counter = counter
+        self.tools = tuple(tools)
         self.conversations = conversations
+        self.more = more
         self._talks: dict[int | None, tuple[Conversation, set[int], Numbers]] = {}
         self._numbers = counting()
         self._lock = ForkSafeLock()
@@ -90,7 +86,7 @@ class Keeper:
     ) -> list[Raw]:
         """Return the messages of the next request, awaiting any summaries."""
         if self.policy is None:
-            return self.fit(messages, tools)
+            return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, await talk.arequest())
 
@@ -119,7 +115,7 @@ class Keeper:
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
             talk, others, numbers = self._talks.get(keys[begun] if begun else None, (None, (), ()))
-            for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
+            for key in others:  # the same messages passed again begin a new conversation
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(trim_budget(self.budget), self.policy, self.counter, **self.more)
@@ -141,18 +137,19 @@ class Keeper:
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # None: summaries.
-        now: Owned = dict(zip(numbers, natives, strict=True)) | {None: {}}
-        sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
-        sent_raws = [
-            {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)]
-            for raw in sent
-        ]
-        sent_numbers = [raw.get(NATIVE) for raw in sent]
+        now: dict[int | None, Raw] = dict(zip(numbers, natives, strict=True)) | {None: {}}
+        sent: list[Raw] = []
+        sent_numbers: Numbers = []
+        for raw in to.messages:
+            number = raw.get(NATIVE)
+            if number in now:
+                sent.append({key: raw[key] for key in raw if key != NATIVE} | now[number])
+                sent_numbers.append(number)
 
-        # the framework continues with its own messages, or with the trimmed ones
+        # The framework continues with its own messages, or with the trimmed ones.
         numbers_by_key = {
             _keys(messages)[-1]: numbers,
-            _keys([*map(Message, sent_raws)])[-1]: sent_numbers,
+            _keys([*map(Message, sent)])[-1]: sent_numbers,
         }
         with self._lock:
             self._talks |= {
@@ -161,7 +158,7 @@ class Keeper:
             }
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
-        return sent_raws
+        return sent
 
 
 def _keys(messages: Sequence[Message]) -> list[int]:

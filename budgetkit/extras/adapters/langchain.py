@@ -87,23 +87,21 @@ def middleware(*budget: Any, **more: Any) -> Any:
 
     keeper = Keeper(*budget, **more)
 
-    def asked(request: Any) -> tuple[list[Any], Sequence[Any]]:
-        return [
-            *([request.system_message] if request.system_message else []),
-            *request.messages,
-        ], request.tools
+    def parts(request: Any) -> tuple[list[Any], Sequence[Any]]:
+        system = [request.system_message] if request.system_message else []
+        return [*system, *request.messages], request.tools
 
-    def answered(request: Any, fitted: list[Any]) -> Any:
+    def fitted_to(request: Any, fitted: list[Any]) -> Any:
         return request.override(
             messages=[message for message in fitted if message is not request.system_message]
         )
 
     class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]  # not everywhere
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
-            return handler(answered(request, kept(keeper, *asked(request))))
+            return handler(fitted_to(request, kept(keeper, *parts(request))))
 
         async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-            return await handler(answered(request, await akept(keeper, *asked(request))))
+            return await handler(fitted_to(request, await akept(keeper, *parts(request))))
 
     return BudgetMiddleware()
 
@@ -126,12 +124,11 @@ def _native(raw: Mapping[str, Any]) -> Any:
     from langchain_core.messages import AIMessage, HumanMessage
 
     native = raw.get(NATIVE)
-    if native is None:  # a summary, in the role of whoever is to begin the request
+    if native is None:  # a summary, in the role that begins the request
         return (HumanMessage if raw["role"] == "user" else AIMessage)(raw["content"])
-    shortened = native.type == "tool" and raw["content"] != _message(native).raw["content"]
-    if not shortened:
-        return native
-    return native.model_copy(update={"content": raw["content"]})
+    if native.type == "tool" and raw["content"] != _message(native).raw["content"]:
+        return native.model_copy(update={"content": raw["content"]})  # shortened
+    return native
 
 
 def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
@@ -139,7 +136,7 @@ def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
     functions = [
         tool
         for tool in tools
-        if not isinstance(tool, Mapping) or "function" in tool or "parameters" in tool
+        if not isinstance(tool, Mapping) or tool.keys() & {"function", "parameters"}
     ]
     if not functions:
         return []

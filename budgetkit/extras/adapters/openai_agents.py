@@ -33,15 +33,12 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
     async def fitted(data: Any) -> Any:
         model_data = data.model_data
-        if model_data.instructions:
-            messages = [Message({"role": "system", "content": model_data.instructions, NATIVE: ()})]
-        else:
-            messages = []
-        messages += _messages(model_data.input)
-        request_items = await keeper.afit(
-            messages, [_schema(t) for t in data.agent.tools if hasattr(t, "params_json_schema")]
-        )
-        return replace(model_data, input=[item for raw in request_items for item in _items(raw)])
+        messages = _messages(model_data.input)
+        if text := model_data.instructions:
+            messages.insert(0, Message({"role": "system", "content": text, NATIVE: ()}))
+        tools = [_schema(tool) for tool in data.agent.tools if hasattr(tool, "params_json_schema")]
+        fitted_messages = await keeper.afit(messages, tools)
+        return replace(model_data, input=[item for raw in fitted_messages for item in _items(raw)])
 
     return fitted
 
@@ -52,13 +49,12 @@ def _messages(items: Sequence[Any]) -> list[Message]:
     Every other item becomes a message of its own.
     """
     messages = []
-    for is_message, group in groupby(items, _is_model_output):
-        run = [*group]
-        if is_message:
-            parts = [(_model_message(run), run)]
+    for is_output, group in groupby(items, _is_model_output):
+        run = tuple(group)
+        if is_output:
+            messages.append(Message({**_model_message(run), NATIVE: run}))
         else:
-            parts = [(_input_message(item), [item]) for item in run]
-        messages += [Message({**raw, NATIVE: tuple(natives)}) for raw, natives in parts]
+            messages += [Message({**_input_message(item), NATIVE: (item,)}) for item in run]
     return messages
 
 
@@ -69,22 +65,16 @@ def _is_model_output(item: Mapping[str, Any]) -> bool:
 
 
 def _model_message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    functions = [
-        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")})
-        for item in items
-    ]
-    calls = [
-        {"id": item["call_id"], "function": function}
-        for item, function in functions
-        if "call_id" in item
-    ]
-    texts = [item.get(name) for item in items for name in ("summary", "content")]
-    text = "\n".join(_text(part) for part in texts if part)
-    return {
-        "role": "assistant",
-        "content": text or None,
-        **({"tool_calls": calls} if calls else {}),
-    }
+    calls = []
+    texts = []
+    for item in items:
+        if "call_id" in item:
+            name = item.get("name", item.get("type"))
+            function = {"name": name, "arguments": item.get("arguments")}
+            calls.append({"id": item["call_id"], "function": function})
+        texts += [_text(item[field]) for field in ("summary", "content") if item.get(field)]
+    message = {"role": "assistant", "content": "\n".join(texts) or None}
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +97,7 @@ def _parts(content: Any) -> str | list[Any]:
 
 
 def _text(content: Any) -> str:
-    parts = [content] if isinstance(content, str) else content or []
+    parts = [content] if isinstance(content, str) else content
     return "\n".join(
         part if isinstance(part, str) else str(part.get("text") or "") for part in parts
     )

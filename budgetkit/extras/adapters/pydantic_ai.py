@@ -56,17 +56,17 @@ def _messages_of(native: Any) -> Iterator[Message]:
     if native.kind == "request":
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return
-    calls = [
-        {
-            "id": part.tool_call_id,
-            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
-        }
-        for part in native.parts
-        if part.part_kind == "tool-call"
-    ]
-    text = "\n".join(part.content for part in native.parts if part.part_kind == "text")
+    calls = []
+    texts = []
+    for part in native.parts:
+        if part.part_kind == "tool-call":
+            function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
+            calls.append({"id": part.tool_call_id, "function": function})
+        if part.part_kind == "text":
+            texts.append(part.content)
     called = {"tool_calls": calls} if calls else {}
-    yield Message({"role": "assistant", "content": text or None, **called, NATIVE: (native, None)})
+    text = "\n".join(texts) or None
+    yield Message({"role": "assistant", "content": text, **called, NATIVE: (native, None)})
 
 
 def _part(part: Any) -> dict[str, Any]:
@@ -95,12 +95,9 @@ def _result(part: Any) -> str | None:
 def _content_part(content: Any) -> str | dict[str, Any]:
     if isinstance(content, str):
         return content
-    kind = f"{content.kind} {getattr(content, 'media_type', '')}"
-    if "image" in kind:
-        shown = {"type": "image_url", "image_url": {}}
-    else:
-        shown = {"type": content.kind}
-    return {**shown, "hash": hash(repr(content))}  # tells one picture from another
+    is_image = "image" in f"{content.kind} {getattr(content, 'media_type', '')}"
+    shown = {"type": "image_url", "image_url": {}} if is_image else {"type": content.kind}
+    return {**shown, "hash": hash(repr(content))}  # distinguishes pictures
 
 
 def _native_message(raws: Sequence[Mapping[str, Any]]) -> Any:
@@ -112,10 +109,8 @@ def _native_message(raws: Sequence[Mapping[str, Any]]) -> Any:
     if native.kind == "response":
         return native
     parts = [_native_part(raw) for raw in raws]
-    same = [*map(id, parts)] == [*map(id, native.parts)]
-    if same:
-        return native
-    return replace(native, parts=parts)
+    is_unchanged = [*map(id, parts)] == [*map(id, native.parts)]
+    return native if is_unchanged else replace(native, parts=parts)
 
 
 def _native_part(raw: Mapping[str, Any]) -> Any:

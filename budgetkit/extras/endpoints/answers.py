@@ -22,7 +22,7 @@ from budgetkit.counters.encodings import ForkSafeLock
 
 #: Maximum tokens of a request; a larger count is invalid.
 MOST_TOKENS: Final = 10**9
-_WAIT: Final = 30.0  # seconds for another process that writes
+_WAIT: Final = 30.0  # seconds to wait for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 _ERROR: Final = 0xFF  # the bits of SQLite's codes that name the error; the others go into detail
 _MENDING = ForkSafeLock(threading.RLock)
@@ -66,20 +66,21 @@ class KeptCounts:
     def known(self, names: Sequence[bytes]) -> dict[bytes, int]:
         """Return the stored counts by name, without invalid values."""
         look_up = "SELECT tokens FROM kept WHERE name = ?"
-        try:
-            rows = {name: self.opened.execute(look_up, (name,)).fetchone() for name in names}
-        except sqlite3.Error as error:
-            self._fail(error)
-            return {}
+        rows = {name: self._run(look_up, name) for name in names}
         return {name: row[0] for name, row in rows.items() if row and is_count(row[0])}
 
     def keep(self, name: bytes, tokens: int) -> None:
         """Store one count at once, even if later requests fail."""
+        self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
+
+    def _run(self, query: str, *values: Any) -> Any:
+        """Return the first row of a query, or None if the file is broken."""
         try:
             with self.opened:
-                self.opened.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, tokens))
+                return self.opened.execute(query, values).fetchone()
         except sqlite3.Error as error:
             self._fail(error)
+            return None
 
     def _fail(self, error: Exception) -> None:
         """Replace a broken file with an empty file, or continue in memory."""

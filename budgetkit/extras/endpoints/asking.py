@@ -14,8 +14,9 @@ from urllib.parse import quote, urlsplit
 from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, cache_file, is_count, kept_counts
-from budgetkit.extras.endpoints.exchange import Answer, Asking, Key, ask_all, key_from_environment
+from budgetkit.extras.endpoints.exchange import Answer, Asking, Key, key_from_environment
 from budgetkit.files import Table, read_toml
+from budgetkit.message import Data
 from budgetkit.models import Model, model_name
 
 _SHOWN = 400  # bytes of an answer without a count
@@ -37,10 +38,10 @@ class Endpoint:
         Address, with ``{model}`` for the model's name.
     key : str
         Environment variable with the key.
-    headers : callable
-        Function that returns the headers for a key.
-    body : callable
-        Function that returns a request to a model with a text as its only message.
+    headers : dict
+        Headers of a request, with ``{key}`` for the key.
+    body : dict
+        A request with ``{model}`` and, as its only message, ``{text}``.
     answer : str
         Field of the response with the count.
     source : str
@@ -50,8 +51,8 @@ class Endpoint:
     provider: str
     url: str
     key: str
-    headers: Callable[[str], dict[str, str]] = field(repr=False)
-    body: Callable[[str, str], dict[str, Any]] = field(repr=False)
+    headers: dict[str, str] = field(repr=False)
+    body: Data = field(repr=False)
     answer: str
     source: str
 
@@ -69,16 +70,8 @@ def _filled(shape: Any, **values: str) -> Any:
     return {name: _filled(entry, **values) for name, entry in shape.items()}
 
 
-def _endpoint(headers: Any, body: Any, **named: str) -> Endpoint:
-    return Endpoint(
-        headers=lambda key: _filled(headers, key=key),
-        body=lambda model, text: _filled(body, model=model, text=text),
-        **named,
-    )
-
-
 ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
-    lambda: {name: _endpoint(**row) for name, row in read_toml("endpoints.toml").items()}
+    lambda: {name: Endpoint(**row) for name, row in read_toml("endpoints.toml").items()}
 )
 
 
@@ -93,7 +86,9 @@ def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     if answer.status in (401, 403):
         return f"the key was rejected ({message}). Set {key.variable} to a valid key."
     if answer.status == 429:
-        return f"the rate limit is reached ({message}). Wait {_seconds(answer.wait)} and try again."
+        is_number = answer.wait.isascii() and answer.wait.isdecimal() and len(answer.wait) < 7
+        wait = f"{answer.wait} seconds" if is_number else "a while"
+        return f"the rate limit is reached ({message}). Wait {wait} and try again."
     if answer.status == 404:
         return (
             f"unknown model ({message}). Use the name listed by {urlsplit(endpoint.url).hostname}."
@@ -102,11 +97,7 @@ def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
 
 
 def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
-    document = answer.document()
-    if isinstance(document, dict):
-        count = document.get(endpoint.answer)
-    else:
-        count = None
+    count = answer.document.get(endpoint.answer)
     if isinstance(count, int) and is_count(count):
         return count
     if count is not None:
@@ -116,25 +107,10 @@ def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     return f"the answer lacks {brief(endpoint.answer)} ({brief(answer_text)}). Check the address."
 
 
-def _seconds(wait: str) -> str:
-    if wait.isascii() and wait.isdecimal() and len(wait) < 7:
-        return f"{wait} seconds"
-    return "a while"
-
-
 def _message(answer: Answer) -> str:
-    document = answer.document()
-    if isinstance(document, dict):
-        error = document.get("error")
-    else:
-        error = None
-    if isinstance(error, dict):
-        message = error.get("message")
-    else:
-        message = error
-    if isinstance(message, str):
-        return message
-    return answer.reason
+    error = answer.document.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else answer.reason
 
 
 _ALONE = "a"
@@ -199,8 +175,9 @@ class ProviderCounter:
         different = list(dict.fromkeys(text for text in texts if text))
         if not different:
             return [0] * len(texts)
-        bodies = [self.endpoint.body(self.model, text) for text in (_ALONE, *different)]
-        alone, *sizes = self.requests(bodies)
+        alone, *sizes = self.requests(
+            [_filled(self.endpoint.body, model=self.model, text=t) for t in (_ALONE, *different)]
+        )
         tokens = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
         if min(tokens.values()) < 0:
             raise self._error(
@@ -254,11 +231,11 @@ class ProviderCounter:
         self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
         """Request counts by name, and store each as it arrives."""
-        if not requests:
-            return {}
-        key = self._key()
         counts = dict[bytes, int]()
         refused = list[str]()
+        if not requests:
+            return counts
+        key = self._key()
 
         def answered(name: bytes, answer: Answer | str) -> bool:
             counted = answer if isinstance(answer, str) else tokens_in(answer, self.endpoint, key)
@@ -270,14 +247,16 @@ class ProviderCounter:
             return True
 
         url = self.endpoint.url.replace("{model}", quote(self.model.encode("utf-8", "replace")))
-        ask_all(Asking(url, key, self.timeout), requests, answered)
-        if refused:  # raised here, where nothing of others hangs on it
+        Asking(url, key, self.timeout).ask_all(requests, answered)
+        if refused:  # raised here, without the errors of other requests
             raise self._error(refused[0])
         return counts
 
     def _key(self) -> Key:
         try:
-            return key_from_environment(self.endpoint.key, self.endpoint.headers)
+            return key_from_environment(
+                self.endpoint.key, lambda key: _filled(self.endpoint.headers, key=key)
+            )
         except ValueError as error:
             message = str(error)
         raise self._error(message)

@@ -16,6 +16,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -25,8 +26,10 @@ import anyio
 import anyio.from_thread
 import httpx
 
+from budgetkit.message import Data
+
 _LONGEST = 8_192  # characters of a key
-_SHOWN = 200  # characters of what others say
+_SHOWN = 200  # maximum characters of an error text
 _RUN = 4  # characters in a row that a word may not share with the key: some providers quote the last four
 _HIDDEN = "[hidden]"
 _ESCAPE = re.compile(r"\\(?:u00|x)([0-9a-fA-F]{2})")
@@ -69,7 +72,7 @@ class Key(httpx.Auth):
         return any(run in form.casefold() for form in written for run in self._runs())
 
     def _runs(self) -> set[str]:
-        # Base64 writes three bytes as four characters, so a key that stands in other text has one of three forms.
+        # Base64 writes three bytes as four characters, so a key inside a text has one of three forms.
         coded = [
             b64encode(self.value.encode()[skipped:]).decode().rstrip("=")[:-1]
             for skipped in range(3)
@@ -127,12 +130,14 @@ class Answer:
     wait: str
     body: bytes
 
-    def document(self) -> Any:
-        """Parse the body as JSON, or return None."""
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
+    @property
+    def document(self) -> Data:
+        """The body as a JSON object; empty if it is none."""
+        with suppress(ValueError, RecursionError):
+            value = json.loads(self.body)
+            if isinstance(value, dict):
+                return value
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ class Asking:
         """Send one request, and return the answer or a phrase that describes the failure."""
         try:
             with anyio.fail_after(self.timeout):
-                return await self._exchange(client, body)
+                return await self._exchange(client, _as_json(body))
         except (TimeoutError, httpx.TimeoutException):
             return (
                 f"no answer within {self.timeout:g} seconds. Try again, or pass a longer timeout=."
@@ -156,8 +161,7 @@ class Asking:
             problem = self.key.hidden_in(str(error) or type(error).__name__)
             return f"the connection failed ({problem}). Check the network, or use another counter."
 
-    async def _exchange(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        content = _as_json(body)
+    async def _exchange(self, client: httpx.AsyncClient, content: bytes) -> Answer | str:
         async with client.stream(
             "POST", self.url, content=content, headers=_HEADERS, auth=self.key
         ) as response:
@@ -169,34 +173,34 @@ class Asking:
             wait = response.headers.get("retry-after", "")
             return Answer(response.status_code, response.reason_phrase, wait, read)
 
+    def ask_all(
+        self,
+        requests: Mapping[Name, Mapping[str, Any]],
+        answered: Callable[[Name, Answer | str], bool],
+    ) -> None:
+        """Send all requests, a few at a time, until one is rejected.
 
-def ask_all(
-    asking: Asking,
-    requests: Mapping[Name, Mapping[str, Any]],
-    answered: Callable[[Name, Answer | str], bool],
-) -> None:
-    """Send all requests, a few at a time, until one is rejected.
+        The event loop runs in a separate thread, because the caller's thread may already have one, as in Jupyter.
+        """
 
-    The event loop runs in a separate thread, because the caller's thread may already have one, as in Jupyter.
-    """
+        async def ask() -> None:
+            limiter = anyio.CapacityLimiter(AT_ONCE)
+            async with (
+                httpx.AsyncClient(timeout=self.timeout, verify=_trusted()) as client,
+                anyio.create_task_group() as group,
+            ):
 
-    async def ask() -> None:
-        limiter = anyio.CapacityLimiter(AT_ONCE)
-        async with (
-            httpx.AsyncClient(timeout=asking.timeout, verify=_trusted()) as client,
-            anyio.create_task_group() as group,
-        ):
+                async def one(name: Name, body: Mapping[str, Any]) -> None:
+                    async with limiter:
+                        if not answered(name, await self.answer(client, body)):
+                            group.cancel_scope.cancel()
 
-            async def one(name: Name, body: Mapping[str, Any]) -> None:
-                async with limiter:
-                    if not answered(name, await asking.answer(client, body)):
-                        group.cancel_scope.cancel()
+                for name, body in requests.items():
+                    group.start_soon(one, name, body)
 
-            for name, body in requests.items():
-                group.start_soon(one, name, body)
-
-    with anyio.from_thread.start_blocking_portal(backend_options={"loop_factory": _Loop}) as portal:
-        portal.call(ask)
+        loop = {"loop_factory": _Loop}
+        with anyio.from_thread.start_blocking_portal(backend_options=loop) as portal:
+            portal.call(ask)
 
 
 class _Loop(asyncio.SelectorEventLoop):

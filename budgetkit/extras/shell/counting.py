@@ -20,35 +20,6 @@ if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
 
 
-@click.command("count")
-@click.argument("files", nargs=-1)
-@click.option("-t", "--text", "texts", multiple=True, help="Text to count; can be repeated.")
-@click.option(
-    "-c",
-    "--counter",
-    "names",
-    multiple=True,
-    help="A model, an encoding or a rule such as chars/4; repeat it to compare.",
-)
-@click.option("-m", "--model", "models", multiple=True, help="Count with this model's own counter.")
-@click.option(
-    "--ask",
-    "provider",
-    help="Let openai, anthropic or gemini count for --model; this sends the texts there.",
-)
-@click.option(
-    "--ways",
-    is_flag=True,
-    help="Show how far off each counter is, what it costs and when to use it.",
-)
-@click.option(
-    "--as",
-    "kind",
-    type=click.Choice(["text", "request", "conversation", "servers"]),
-    default="text",
-    show_default=True,
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def count_command(
     files: tuple[str, ...],
     texts: tuple[str, ...],
@@ -68,55 +39,45 @@ def count_command(
     """
     if kind != "text" and (provider or ways):
         raise ValueError("--ask and --ways count texts only. Leave --as out.")
-    provider_counters: list[Counter] = []
-    if provider:
-        if not models:
-            raise ValueError(
-                f"--ask {provider} needs --model. Use the provider's name for the model."
-            )
-        endpoints = import_module("budgetkit.extras.endpoints")
-        provider_counters = [endpoints.provider_counter(provider, model) for model in models]
+    if provider and not models:
+        raise ValueError(f"--ask {provider} needs --model. Use the provider's name for the model.")
     names = (*names, *models)
     if kind == "servers":
         return _servers(files, names[0] if names else "gpt-4o", as_json)
     if kind == "request":
         return _requests(files or (PIPE,), names, as_json)
-    counters = [counter(name) for name in names or ("o200k_base",)] + provider_counters
-    if ways:
-        return _ways([text for _, text in _texts(files, texts)], counters, as_json)
+    counters = [counter(name) for name in names or ("o200k_base",)]
+    if provider:
+        endpoints = import_module("budgetkit.extras.endpoints")
+        counters += [endpoints.provider_counter(provider, model) for model in models]
     if kind == "conversation":
-        pairs = list(_conversations(files or (PIPE,)))
+        pairs = [*_conversations(files or (PIPE,))]
+        counts = [[int(trace.counts(way).sum()) for way in counters] for _, trace in pairs]
     else:
-        pairs = list(_texts(files, texts))
-    rows: list[Any] = []
-    for name, value in pairs:
-        if isinstance(value, str):
-            rows.append((name, *(way(value) for way in counters)))
-        else:
-            rows.append((name, *(int(value.counts(way).sum()) for way in counters)))
-    totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
+        pairs = [*_texts(files, texts)]
+        if ways:
+            return _ways([text for _, text in pairs], counters, as_json)
+        counts = [[way(text) for way in counters] for _, text in pairs]
     columns = [way.name for way in counters]
+    table = [dict(zip(columns, row, strict=True)) for row in counts]
+    totals = {name: sum(row[name] for row in table) for name in columns}
     if as_json:
-        return show_json(
-            {
-                "counted": [
-                    {"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))}
-                    for row in rows
-                ],
-                "tokens": dict(zip(columns, totals, strict=True)),
-                "basis": {way.name: basis_of(way) for way in counters},
-            }
-        )
-    if len(rows) == len(counters) == 1:
-        show_lines([f"{many(rows[0][1], 'token')} ({counters[0].name})"])
+        counted = [
+            {"name": name, "tokens": row} for (name, _), row in zip(pairs, table, strict=True)
+        ]
+        basis = {way.name: basis_of(way) for way in counters}
+        return show_json({"counted": counted, "tokens": totals, "basis": basis})
+    if len(pairs) == len(counters) == 1:
+        show_lines([f"{many(counts[0][0], 'token')} ({columns[0]})"])
     else:
-        whole = [("all", *totals)] if len(rows) > 1 else []
-        show_table("Tokens", ["", *columns], [*rows, *whole])
+        rows = [(name, *row.values()) for (name, _), row in zip(pairs, table, strict=True)]
+        rows += [("all", *totals.values())] if len(rows) > 1 else []
+        show_table("Tokens", ["", *columns], rows)
     show_lines(filter(None, map(nearer_sentence, counters)))
-    requests = [name for name, value in pairs if kind == "text" and _is_request(value)]
     show_lines(
         f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
-        for name in requests
+        for name, value in pairs
+        if kind == "text" and _is_request(value)
     )
 
 
@@ -211,14 +172,14 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
             value = import_module("tomllib").loads(text)
         else:
             # VS Code and Cursor allow comments and, before a closing bracket, a comma.
-            for beside in (_COMMENT, _LAST_COMMA):
-                text = beside.sub(lambda match: match[1] or "", text)
+            for extension in (_COMMENT, _LAST_COMMA):
+                text = extension.sub(lambda match: match[1] or "", text)
             value = json.loads(text)
         named = servers_in(value)
         for name, entry in named.items():
-            servers[name] = "command" if "command" in entry else "address"
-            if entry.get("disabled") or entry.get("enabled") is False:
-                servers[name] = "off"
+            is_off = entry.get("disabled") or entry.get("enabled") is False
+            started_by = "command" if "command" in entry else "address"
+            servers[name] = "off" if is_off else started_by
         if not named:
             tools = requests.read_tools(value).entries
             count = requests.count_request(body | {"tools": tools})
@@ -268,16 +229,13 @@ _FIELDS = (
 )
 
 
-@click.command("models")
-@click.argument("names", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
     A name that is not in the table is looked up as in all other commands, and the output names its substitute.
     """
-    resolved = [resolve(name) for name in names]
-    rows = resolved if names else [*models()]
+    resolved = [*map(resolve, names)]
+    rows = resolved or [*models()]
     if as_json:
         return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
     columns = [
@@ -309,16 +267,6 @@ def _row(model: Model) -> tuple[Any, ...]:
     )
 
 
-@click.command("redact")
-@click.argument("file")
-@click.option(
-    "-c",
-    "--counter",
-    "name",
-    default="o200k_base",
-    show_default=True,
-    help="Model whose token counts the filler keeps.",
-)
 def redact_command(file: str, name: str) -> None:
     """Print a file's conversations as lines of JSON, with filler for all words.
 

@@ -28,20 +28,18 @@ from budgetkit.counters import (
     FunctionCounter,
     basis_for,
     basis_of,
-    count_of,
     estimated_by,
     nearer_sentence,
 )
 from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.terminal import read_text
 from budgetkit.inputs.budgets import (
-    DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
-    budget_of,
     filled_in,
     read_budget,
+    setup_of,
 )
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
@@ -54,14 +52,14 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
-from budgetkit.requests import Framing, framing_of, read_tools
+from budgetkit.requests import read_tools
 from budgetkit.requests.billing.charges import unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
-# A sign that somebody sees: none that Unicode ignores, no control, no blank (Braille and music have one each).
+# A visible character: not ignorable, no control, no blank (Braille and music have one each).
 _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 #: A single word that looks like a path, with a folder or a suffix; "/no_think" is a command.
 _PATH = re.compile(
@@ -104,7 +102,7 @@ class Failure:
         return "\n".join(filter(None, [self.plan, self.mend]))
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [f"{self.code}: {self.where}: {self.sentence}", self.detail]))
+        return f"{self.code}: {self.where}: {self.sentence}\n{self.detail}".rstrip("\n")
 
 
 @dataclass(frozen=True)
@@ -147,16 +145,15 @@ class CheckResult:
         >>> CheckResult((), (), {}, conversations=2, cut=1).headline
         'The check passed; 1 of 2 conversations loses something.'
         """
-        parts = []
+        parts = ["The check passed"]
+        if not self.passed:
+            codes = dict.fromkeys(reason.code for reason in self._reasons)
+            parts = [f"The check failed: {', '.join(codes)}"]
         if self.failing:
             parts.append(f"a limit is exceeded in {_share_of(self.failing, self.conversations)}")
         if self.cut or (self.conversations and not self.failing):
             parts.append(self.losing)
-        verdict = "The check passed"
-        if not self.passed:
-            codes = [reason.code for reason in self._reasons]
-            verdict = f"The check failed: {', '.join(dict.fromkeys(codes))}"
-        return "; ".join([verdict, *parts]) + "."
+        return "; ".join(parts) + "."
 
     @property
     def losing(self) -> str:
@@ -171,13 +168,11 @@ class CheckResult:
     @property
     def explanations(self) -> list[str]:
         """Each failure with its plan and its fix, without repeated plans."""
-        plans = set[str]()
-        texts = []
-        for failure in self.failures:
-            is_shown = failure.plan in plans
-            plans.add(failure.plan)
-            texts.append(str(replace(failure, plan="") if is_shown else failure))
-        return texts
+        first = {failure.plan: failure for failure in reversed(self.failures)}
+        return [
+            str(failure if failure is first[failure.plan] else replace(failure, plan=""))
+            for failure in self.failures
+        ]
 
     def __str__(self) -> str:
         reasons = [*self.explanations, *(map(str, self.findings) if self.strict else ())]
@@ -260,12 +255,8 @@ def check(
     >>> print(result.failures[0].sentence)
     system asks for 13 tokens, 8 above its cap (5)
     """
-    # A truth value is a mistake.
-    if most_cut is not None and (
-        isinstance(most_cut, bool)
-        or not isinstance(most_cut, int | float)
-        or not 0 <= most_cut <= 1
-    ):
+    is_share = isinstance(most_cut, int | float) and not isinstance(most_cut, bool)
+    if most_cut is not None and not (is_share and 0 <= most_cut <= 1):
         raise ValueError(out_of_range("most_cut", most_cut, "a share from 0 to 1, such as 0.1"))
     if not isinstance(today, date | None):
         raise TypeError(wrong_type("today", today, "a date, such as date(2026, 1, 31)"))
@@ -280,13 +271,10 @@ def check(
     model, counter, policy = filled_in(budget, model, counter, policy)
     if model is not None:
         model = resolve(model, window, must_know=True)
-    budget = budget_of(budget, model, window)
-    if counter is None:
-        counter = model or DEFAULT_COUNTER
-    framing = framing_of(counter if model is None else model)
+    setup = setup_of(budget, counter, None, model, window)
+    budget, count, framing = setup.budget, setup.counter, setup.framing
     # A conversation uses its own model.
     own_framing = None if model is None else framing
-    count = count_of(counter)
     policy = None if policy is None else policy_of(policy)
     if tools is not None:
         check_tools(tools)
@@ -294,10 +282,8 @@ def check(
     if tools is not None and not toolset.listed:
         raise ValueError("No tools. Pass tool schemas, or leave tools out.")
     for tool in toolset.listed:
-        is_builtin = isinstance(tool.get("type"), str) or any(
-            isinstance(value, Mapping) for value in tool.values()
-        )
-        if not tool_name(tool) and not is_builtin:
+        is_builtin = any(isinstance(value, Mapping) for value in tool.values())
+        if not (tool_name(tool) or is_builtin or isinstance(tool.get("type"), str)):
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
@@ -307,18 +293,18 @@ def check(
     messages = [{"role": "system", "content": text} for text in texts.values()]
     prompt_sizes = dict(zip(texts, framing.messages(messages, count), strict=True))
     section = (lines.roles or DEFAULT_ROLES).get("tools", "tools")
-    schemas = {section: framing.schemas(tools, count, messages[:1])} if tools else {}
-    sent = {
-        name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)
-    }
+    schemas = framing.schemas(tools, count, messages[:1]) if tools else 0
+    sent = {**prompt_sizes}
+    if tools:
+        sent[section] = sent.get(section, 0) + schemas
     demands = [pd.DataFrame([sent])] if sent else []
     models = [model]
     floors = _floors(lines, floor)
     failures: list[Failure] = []
     for sizes in demands:
         failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
-    failing = {*prompt_sizes, *(failure.section for failure in failures)}
-    fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
+    fixed = {a.section for a in lines.allocations if a.required} | ({section} if tools else set())
+    fixed -= {*prompt_sizes, *(failure.section for failure in failures)}
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
@@ -333,7 +319,15 @@ def check(
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         models.append(model or own_model(trace))
-        demands.append(demand := _demand_of(lines, trace, prompt_sizes, tools, count, own_framing))
+        if tools:
+            trace = replace(trace, tools=tools)
+        tally = trace.tally(count, lines.roles or DEFAULT_ROLES, own_framing)
+        demand = trace.demand(count, lines.roles or None, own_framing)
+        # The given prompts replace those of the conversation.
+        for name, tokens in prompt_sizes.items():
+            of_tools = [item.tokens for item in tally.schemas if item.section == name]
+            demand[name] = tokens + sum(of_tools)
+        demands.append(demand := _known_sections(lines, demand))
         requests = Requests(lines, one_line(trace.id), demand)
         own_failures = list(requests.failures(floors, fixed))
         failures += own_failures
@@ -352,9 +346,7 @@ def check(
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
 
-    # A prompt alone does not determine the length of a request, which a cache depends on.
-    minimum = CACHES[provider_rules(model)].minimum if cut and model is not None else 0
-    known_of = partial(
+    find = partial(
         findings,
         budget,
         model=model,
@@ -362,9 +354,11 @@ def check(
         thinking=thinking,
         estimated_by="" if model is None else estimated_by(count, model),
         today=today,
+        # A cache depends on the length of a request, which a prompt alone does not determine.
+        cache_minimum=CACHES[provider_rules(model)].minimum if cut and model is not None else 0,
+        price_step=_price_step(model, today),
     )
-    find = partial(known_of, cache_minimum=minimum, price_step=_price_step(model, today))
-    notices = list(find(lost=lost, tools=sum(schemas.values())))
+    notices = list(find(lost=lost, tools=schemas))
     for demand in demands:  # a code is reported for one demand only
         codes = {finding.code for finding in notices}
         notices += [finding for finding in find(demand=demand) if finding.code not in codes]
@@ -392,11 +386,10 @@ def _texts(prompts: Any) -> dict[str, str]:
         where = f"prompt of section {brief(section)}"
         if not isinstance(prompt, str | Path):
             raise TypeError(wrong_type(where, prompt, "a string or a Path"))
-        is_read = isinstance(prompt, Path)
-        text = read_text(str(prompt)) if is_read else str(prompt)
+        text = read_text(str(prompt)) if isinstance(prompt, Path) else prompt
         if not _VISIBLE.search(text):
             raise ValueError(f"Empty {where}. Pass its text, or leave it out.")
-        if not is_read and _PATH.fullmatch(text.strip()):
+        if text is prompt and _PATH.fullmatch(text.strip()):
             raise ValueError(
                 f"The {where} looks like a path: {brief(text)}. Pass pathlib.Path({brief(text)}) to read the file."
             )
@@ -435,18 +428,16 @@ def _estimated(
             of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
             problem = f"{name} estimates the tokens{of_model}, and no reserve covers its error"
             exactly = "or count exactly; if your own function does, set its attribute exact to True"
-            detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
-            mend = "\n".join(filter(None, [detail, nearer_sentence(count)]))
-            return [Failure("estimate", "count", problem, mend)]
+            mend = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
+            nearer = nearer_sentence(count)
+            return [Failure("estimate", "count", problem, f"{mend}\n{nearer}" if nearer else mend)]
     return []
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
     """Return the prompt size above which the price rises; 0 if unknown."""
-    if model is None:
-        return 0
     with suppress(ImportError):  # the price list comes with the extra lab
-        price = prices(model, today).input
+        price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:
             return price.tiers[0][0]
     return 0
@@ -465,9 +456,11 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
     """Return a failure if too many conversations are cut."""
-    if most is not None and not cut:
+    if most is None:
+        return []
+    if not cut:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
-    if most is None or sum(cut) <= most * len(cut):
+    if sum(cut) <= most * len(cut):
         return []
     problem = f"{sum(cut):,} of {len(cut):,} are cut, above the limit of {most:.0%}"
     mend = "- Raise a cap or the window, or allow a larger share."
@@ -482,36 +475,13 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
     return {**budget.floors, budget.remainder: floor}
 
 
-def _demand_of(
-    budget: Budget,
-    trace: Trace,
-    prompt_sizes: Mapping[str, int],
-    tools: Sequence[Any],
-    count: Count,
-    framing: Framing | None,
-) -> pd.DataFrame:
-    """Return a conversation's demand with the given prompts and tools.
-
-    These replace those of the conversation.
-    """
-    trace = replace(trace, tools=tuple(tools)) if tools else trace
-    tally = trace.tally(count, budget.roles or DEFAULT_ROLES, framing)
-    demand = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
-    for section, tokens in prompt_sizes.items():
-        demand[section] = tokens + sum(
-            item.tokens for item in tally.schemas if item.section == section
-        )
-    demand = demand.loc[
-        :, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]
-    ]
-    misspelt = [
-        section
-        for section in demand.columns
-        if section not in budget.sections and nearest_name(section, budget.sections)
-    ]
-    if misspelt:
+def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
+    """Return the demand without empty unknown sections, and reject misspelled ones."""
+    used = [name for name in demand if name in budget.sections or demand[name].any()]
+    unknown = [str(name) for name in used if name not in budget.sections]
+    if misspelt := [name for name in unknown if nearest_name(name, budget.sections)]:
         raise unknown_section(misspelt, budget.sections)
-    return demand
+    return demand.loc[:, used]
 
 
 @dataclass(frozen=True)
@@ -533,7 +503,8 @@ class Requests:
         for section, column in self.columns.items():
             cap = budget.caps.get(section)
             over = column["demand"] - (column["limit"] if cap is None else cap)
-            if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
+            worst = int(over.argmax())
+            if section in fixed and over[worst] > 0:
                 limit = f"the tokens left for it ({column['limit'][worst]:,})"
                 if cap is not None:
                     limit = f"its cap ({cap:,})"
@@ -543,18 +514,16 @@ class Requests:
         # The free tokens of each request, negative if it exceeds the window.
         free = budget.window - budget.reserved + np.zeros(1, "int64")
         for section, column in self.columns.items():
-            free = (
-                free
-                - column["granted"]
-                + np.minimum(column["granted"], budget.held.get(section, 0))
-            )
-        if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
+            free = free - np.maximum(column["granted"] - budget.held.get(section, 0), 0)
+        worst = int(free.argmin())
+        if free[worst] < 0:
             over_by = f"by {-free[worst]:,} tokens"
             problem = f"a request exceeds the window ({budget.window:,}) {over_by}"
             yield self._failure("overrun", problem, worst)
         for section, floor in floors.items():
             limit = self.columns[section]["limit"]
-            if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
+            worst = int(limit.argmin())
+            if limit[worst] < floor:
                 left = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left"
                 mend = f"- Raise its cap to {floor:,}."
                 if (budget.caps[section] or floor) >= floor:

@@ -1,4 +1,4 @@
-"""Inputs of commands: budgets, conversations, tools, policies and shared options."""
+"""Inputs of commands: budgets, conversations and tools."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 from itertools import islice
 from pathlib import Path
@@ -15,20 +16,17 @@ from typing import Any
 from warnings import catch_warnings
 
 import click
-from click.core import ParameterSource
 
 from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, warn_caller
 from budgetkit.budget.errors import unknown_name
-from budgetkit.counters import basis_for, counter, nearer_sentence
+from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
 from budgetkit.inputs.budgets import AnyBudget, Configuration, budget_in, filled_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
-from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
-from budgetkit.pruning.policies.systems import policies_of
-from budgetkit.requests import framing_for, read_tools
+from budgetkit.requests import Framing, framing_for, read_tools
 from budgetkit.requests.reading.formats import format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
 from budgetkit.state.plain_data import unique_keys
@@ -81,8 +79,8 @@ def budget_for(
     >>> budget_for("chat", 8_192, None).cap("system")
     819
     """
-    is_configuration = isinstance(settings, Configuration) and settings.model is None
-    if isinstance(settings, str) or is_configuration:
+    has_model = isinstance(settings, Configuration) and settings.model is not None
+    if isinstance(settings, str | Configuration) and not has_model:
         return any_budget(settings, opening_model(model, trace), window)
     return any_budget(settings, model, window)
 
@@ -91,20 +89,20 @@ def load_one(source: str, conversation: str) -> Trace:
     """Load one conversation by number (counting from 1), id or title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
-    many = 0
+    number = 0
     named = None
     traces = iter_traces(_source(source))
-    for many, trace in enumerate(traces, 1):
-        if conversation == str(many):
-            if many == 1:
+    for number, trace in enumerate(traces, 1):
+        if conversation == str(number):
+            if number == 1:
                 _warn_of_others(source, trace, traces)
             return trace
-        if named is None and conversation in (trace.id, trace.title):
-            named = trace
+        if conversation in (trace.id, trace.title):
+            named = named or trace
     if named is not None:
         return named
     raise ValueError(
-        f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {many:,}, an id or a title."
+        f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {number:,}, an id or a title."
     )
 
 
@@ -129,9 +127,7 @@ def load_all(source: str) -> list[Trace]:
 
 
 def _source(source: str) -> str | Piped:
-    if source != PIPE:
-        return source
-    return Piped(sys.stdin.buffer.read())
+    return Piped(sys.stdin.buffer.read()) if source == PIPE else source
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:
@@ -214,17 +210,16 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         for key, entry in value.items():
             if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
                 raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
-            wanted = _SHAPES.get(key) if place == "of a schema" else None
-            if wanted is not None and not isinstance(entry, wanted):
+            if place == "of a schema" and not isinstance(entry, _SHAPES.get(key, object)):
                 raise ValueError(
                     f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as JSON Schema defines it."
                 )
-            if key == "properties" and isinstance(entry, Mapping):
-                for name, member in entry.items():
-                    if not isinstance(member, Mapping | bool):
-                        raise ValueError(
-                            f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
-                        )
+            members = entry.items() if key == "properties" and isinstance(entry, Mapping) else ()
+            for name, member in members:
+                if not isinstance(member, Mapping | bool):
+                    raise ValueError(
+                        f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
+                    )
             if key in keys["schemas"] and isinstance(entry, Mapping):
                 is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}
                 _check_keys(entry["json"] if is_wrapped else entry, keys, "of a schema")
@@ -239,43 +234,22 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
         raise ValueError(f"Unknown key {brief(key)} in a tool. Correct it, or leave it out.")
 
 
-def policies_named(names: Iterable[str]) -> dict[str, Policy]:
-    """Return policies by name, or all policies if no names are given.
+@dataclass(frozen=True)
+class BudgetCase:
+    """The budget of a command, with everything that its options say about it."""
 
-    In the shell, a hyphen may replace a blank.
-    """
-    return policies_of(list(names) or None)
-
-
-#: The options of every command that takes a budget.
-_OPTIONS = (
-    click.option(
-        "-b",
-        "--budget",
-        default="chat",
-        show_default=True,
-        help="A configuration, a saved budget, or a preset's name.",
-    ),
-    click.option(
-        "-w",
-        "--window",
-        type=int,
-        help="The window in tokens; a preset takes the model's by default.",
-    ),
-    click.option(
-        "-m",
-        "--model",
-        help=f"Model for the window and counter; by default the conversation's own, or {DEFAULT_MODEL}.",
-    ),
-    click.option(
-        "-c", "--counter", "counting", help="Counter, such as chars/4; the model's by default."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-)
+    budget: Budget
+    counter: Counter
+    framing: Framing
+    model: str | None
+    window: int | None
+    policy: Policy | None  # of the configuration
+    budget_name: str  # as given
+    counter_name: str | None
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the budget options to a command."""
+    """Pass a command the `BudgetCase` of its options."""
 
     @wraps(command)
     def run_command(
@@ -283,41 +257,30 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         trace = rest.get("trace")
         settings = settings_at(budget)
-        model, counting, own_policy = filled_in(settings, model, counting)
-        source = click.get_current_context().get_parameter_source("policy")
-        if own_policy is not None and source is ParameterSource.DEFAULT:
-            rest["policy"] = own_policy
+        model, counting, policy = filled_in(settings, model, counting)
         opened = opening_model(model, trace)
-        lines = budget_for(settings, window, model, trace)
-        if counting is None:
-            count = counter(opened if opened.is_known else opened.name)
-        else:
-            count = counter(counting)
-        if basis_for(count, opened) != "exact":
-            sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
-            click.echo(terminal_line(" ".join(sentences)), err=True)
-        if trace is not None:
-            # the model's framing, whatever counter is named: as the explorers count the same conversation
-            rest["framing"] = framing_for(opened)
-        return command(
-            budget=lines,
-            count=count,
+        own_counter = opened if opened.is_known else opened.name
+        case = BudgetCase(
+            budget=budget_for(settings, window, model, trace),
+            counter=counter(own_counter if counting is None else counting),
+            # The model's framing, whatever counter is named: as explorers count the same conversation.
+            framing=framing_for(opened),
             model=model,
             window=window,
-            named_options={"budget": budget, "counter": counting, "policy": own_policy},
-            **rest,
+            policy=policy,
+            budget_name=budget,
+            counter_name=counting,
         )
+        if basis_for(case.counter, opened) != "exact":
+            sentences = [f"Counted with {case.counter.name}.", nearer_sentence(case.counter)]
+            click.echo(terminal_line(" ".join(filter(None, sentences))), err=True)
+        return command(case, **rest)
 
-    for option in reversed(_OPTIONS):
-        run_command = option(run_command)
     return run_command
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add budget and conversation options to a command.
-
-    The command gets the trace and the values of the budget options.
-    """
+    """Pass a command the `BudgetCase` and the conversation of its options."""
     with_lines = with_budget(command)
 
     @wraps(with_lines)
@@ -325,14 +288,12 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = load_one(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        # The first warning about a silent one was shown on loading.
+        # The first warning about a conversation without text was shown on loading.
         for explanation in trace.warnings[trace.is_silent :]:
             warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
-    explanation = "Conversation to use, by number (counting from 1), id or title."
-    option = click.option("--conversation", default="1", show_default=True, help=explanation)
-    return click.argument("file", default="-")(option(run_command))
+    return run_command
 
 
 def read_line(trace: Trace) -> str:
@@ -345,6 +306,5 @@ def read_line(trace: Trace) -> str:
     >>> read_line(Trace("toy", [{"role": "user", "content": "Hello"}]))
     'Read: OpenAI chat, 1 message: 1 user'
     """
-    facts = Intake([trace]).sentences
-    sentences = [sentence for sentence in facts if sentence not in trace.warnings]
-    return terminal_line(f"Read: {'; '.join(sentences)}")
+    facts = [fact for fact in Intake([trace]).sentences if fact not in trace.warnings]
+    return terminal_line(f"Read: {'; '.join(facts)}")

@@ -8,89 +8,45 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
-import click
-
 import budgetkit
-from budgetkit.budget import Budget, brief, one_line
-from budgetkit.extras.shell.inputs import policies_named, with_conversation
+from budgetkit.budget import brief, one_line
+from budgetkit.extras.shell.inputs import BudgetCase, with_conversation
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines
 from budgetkit.files import extra, shipped_folder
 from budgetkit.message import Data
 from budgetkit.presets import PRESETS
+from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
 #: The notebook that the extension in scripts/lab runs when JupyterLab shows it.
 _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
-def with_server(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options for a served page to a command."""
-
-    @wraps(command)
-    def served(port: int | None, no_browser: bool, **rest: Any) -> int:
-        options = ["--no-browser"] if no_browser else []
-        if port:
-            options.append(f"--port={port}")
-        return command(options=options, **rest)
-
-    help = "Port of the page; default: the first free port."
-    with_port = click.option("--port", type=int, help=help)(served)
-    help = "Print the address instead of opening a browser."
-    return click.option("--no-browser", is_flag=True, help=help)(with_port)
-
-
-@click.command("report")
 @with_conversation
-@click.option(
-    "-o",
-    "--output",
-    default="report.html",
-    show_default=True,
-    help="Path of the report, ending in .html.",
-)
-@click.option(
-    "-p",
-    "--policy",
-    "policies",
-    multiple=True,
-    help="A pruning policy, such as octopus; repeat it for more.",
-)
-@click.option(
-    "--plan",
-    "is_plan",
-    is_flag=True,
-    help="Show how the budget plans each turn, without pruning policies.",
-)
 def report_command(
+    case: BudgetCase,
     trace: Trace,
     output: str,
     policies: tuple[str, ...],
-    budget: Budget,
     is_plan: bool,
     as_json: bool,
-    model: str | None,
-    window: int | None,
-    named_options: Data,
-    **_: Any,
 ) -> None:
     """Write a report of a conversation as one self-contained HTML file."""
-    # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
-    preset = named_options["budget"]
-    lines = preset if preset in PRESETS else budget
-    options: Data = {"model": model, "window": window, "counter": named_options["counter"]}
+    # Names are passed on unchanged, so that the report shows the explorer of the same arguments.
+    lines = case.budget_name if case.budget_name in PRESETS else case.budget
+    options: Data = {"model": case.model, "window": case.window, "counter": case.counter_name}
     explorer: Any
     if is_plan:
         explorer = budgetkit.BudgetExplorer(lines, trace, **options)
     else:
-        rules = policies_named(policies) if policies else None
+        rules = policies_of(policies) if policies else None
         explorer = budgetkit.ConversationExplorer(trace, lines, rules, **options)
     explorer.save(output)
     size = Path(output).expanduser().stat().st_size
@@ -100,15 +56,18 @@ def report_command(
     show_lines([f"{output}: {size / 1_000:,.0f} kB, {window_text}"])
 
 
-@click.command("explore")
-@click.argument("file", default="support-chat")
-@with_server
-def explore_command(file: str, options: list[str]) -> int:
+def explore_command(file: str, **server: Any) -> int:
     """Open the design card on a file, in the browser.
 
     It opens in the app, or in JupyterLab if only that is installed.
     """
-    return explore(file, options)
+    return explore(file, server_options(**server))
+
+
+def server_options(port: int | None, no_browser: bool) -> list[str]:
+    """Return the options of a server that serves a page."""
+    options = ["--no-browser"] if no_browser else []
+    return [*options, f"--port={port}"] if port else options
 
 
 def explore(source: str, options: Sequence[str] = ()) -> int:
@@ -137,11 +96,7 @@ def explore(source: str, options: Sequence[str] = ()) -> int:
     return _open_lab(path, options, is_new)
 
 
-@click.command("notebook")
-@click.argument("name", default="all")
-@click.argument("folder", default="budgetkit-notebooks", type=click.Path(file_okay=False))
-@with_server
-def notebook_command(name: str, folder: str, options: list[str]) -> int:
+def notebook_command(name: str, folder: str, **server: Any) -> int:
     """Write the teaching notebooks to a folder and open them in JupyterLab.
 
     NAME is a notebook's number or name, such as 02 or 02-budget-a-window; without it, all are written. Existing files
@@ -172,25 +127,16 @@ def notebook_command(name: str, folder: str, options: list[str]) -> int:
             ]
         )
         return 0
-    return _open_lab(first, options, first.name in written)
+    return _open_lab(first, server_options(**server), first.name in written)
 
 
 def _notebook(code: str) -> Data:
     """Return a notebook with one cell."""
-    cell: Data = {
-        "cell_type": "code",
-        "id": "card",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-    }
+    cell: Data = {"cell_type": "code", "id": "card", "source": code, "metadata": {}}
+    cell |= {"outputs": [], "execution_count": None}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return {
-        "cells": [cell | {"source": code}],
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    metadata = {"kernelspec": kernel}
+    return {"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import click
 import pandas as pd
 
-from budgetkit.budget import Budget, many
-from budgetkit.extras.shell.inputs import policies_named, with_conversation
+from budgetkit.budget import many
+from budgetkit.extras.shell.inputs import BudgetCase, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.replay.cost import Prices, known_prices
-from budgetkit.lab.replay.outcome import rank_policies
+from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.replaying import replay
+from budgetkit.message import Data
 from budgetkit.plan import fit
+from budgetkit.pruning import Policy
 from budgetkit.pruning.policies.systems import policies_of
-from budgetkit.requests import Framing
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
-_BY = click.option(
-    "--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True
-)
-_PRICE = click.option(
-    "--price", help="Use this model's prices instead of those of --model or the file."
-)
 
-
-@click.command("fit")
 @with_conversation
-@click.option("--turn", type=int, help="Turn number, counting from 1; the last by default.")
-@click.option("--why", "section", help="Explain why a section lost tokens, and how to keep them.")
 def fit_command(
-    trace: Trace,
-    budget: Budget,
-    count: Any,
-    framing: Framing,
-    as_json: bool,
-    turn: int | None,
-    section: str,
-    **_: Any,
+    case: BudgetCase, trace: Trace, as_json: bool, turn: int | None, section: str | None
 ) -> None:
     """Fit one request of a conversation into a budget."""
-    items = trace.items(
-        len(trace.turns) if turn is None else turn, count, budget.roles or None, framing
-    )
-    plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
+    budget = case.budget
+    turn = len(trace.turns) if turn is None else turn
+    items = trace.items(turn, case.counter, budget.roles or None, case.framing)
+    cut = cutter(case.counter, case.framing)
+    plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cut)
     why = str(plan.why(section)).splitlines() if section else []
     if as_json:
         return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})
@@ -74,34 +60,18 @@ _REPLAYED = [
 ]
 
 
-@click.command("replay")
 @with_conversation
-@click.option(
-    "-p",
-    "--policy",
-    default="oldest first",
-    show_default=True,
-    help="Pruning policy for the history.",
-)
-@_BY
-@_PRICE
 def replay_command(
+    case: BudgetCase,
     trace: Trace,
-    budget: Budget,
-    count: Any,
-    framing: Framing,
     as_json: bool,
-    policy: Any,
-    by: Any,
+    policy: str | None,
+    by: By,
     price: str | None,
-    model: str | None,
-    **_: Any,
 ) -> None:
     """Replay a conversation under a budget and a pruning policy."""
-    ((name, rule),) = policies_named([policy]).items()
-    prices = _prices(price or model or trace.model)
-    lines = replace(budget, undeclared="pool")
-    outcome = replay(trace, lines, rule, counter=count, framing=framing, by=by, prices=prices)
+    rules = policies_of([policy or case.policy or "oldest first"])
+    prices, ((name, outcome),) = _replays(case, trace, rules, by, price)
     frame = outcome.frame()
     totals = outcome.totals()
     if as_json:
@@ -111,8 +81,15 @@ def replay_command(
     return show_lines(_cost_notes(prices, totals["cost"] == totals["cost"]))
 
 
-def _prices(model: str | None) -> Prices | None:
-    return None if model is None else known_prices(model)
+def _replays(
+    case: BudgetCase, trace: Trace, rules: Mapping[str, Policy], by: By, price: str | None
+) -> tuple[Prices | None, list[tuple[str, Replay]]]:
+    """Replay a conversation under several policies, with the prices of a model."""
+    model = price or case.model or trace.model
+    prices = None if model is None else known_prices(model)
+    budget = replace(case.budget, undeclared="pool")
+    options: Data = {"counter": case.counter, "framing": case.framing, "by": by, "prices": prices}
+    return prices, [(name, replay(trace, budget, rule, **options)) for name, rule in rules.items()]
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
@@ -138,41 +115,24 @@ _COMPARED = [
 ]
 
 
-@click.command("compare")
 @with_conversation
-@click.option(
-    "-p",
-    "--policy",
-    "policies",
-    multiple=True,
-    help="A policy to compare; repeat it for more. Default: all known policies.",
-)
-@_BY
-@_PRICE
 def compare_command(
+    case: BudgetCase,
     trace: Trace,
-    budget: Budget,
-    count: Any,
-    framing: Framing,
     as_json: bool,
     policies: tuple[str, ...],
-    by: Any,
+    by: By,
     price: str | None,
-    model: str | None,
-    named_options: Any,
-    **_: Any,
 ) -> None:
     """Compare pruning policies and systems on a conversation, cheapest first.
 
     Without names, all policies and that of the configuration are compared.
     """
-    lines = replace(budget, undeclared="pool")
-    rules = policies_named(policies)
-    if named_options["policy"] is not None and not policies:
-        rules = policies_of([named_options["policy"]]) | rules
-    prices = _prices(price or model or trace.model)
-    options = {"counter": count, "framing": framing, "by": by, "prices": prices}
-    replays = {name: replay(trace, lines, rule, **options) for name, rule in rules.items()}
+    rules = policies_of([*policies] or None)
+    if case.policy is not None and not policies:
+        rules = policies_of([case.policy]) | rules
+    prices, outcomes = _replays(case, trace, rules, by, price)
+    replays = dict(outcomes)
     table = rank_policies(replays)
     if as_json:
         return show_json(table.to_dict("records"))
@@ -195,7 +155,7 @@ def compare_command(
         )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
-        size = f"the largest request takes {largest:,} of {budget.window:,} tokens"
+        size = f"the largest request takes {largest:,} of {case.budget.window:,} tokens"
         notes.append(
             f"No effect here: {', '.join(idle)}; {size}. Use --window to set a smaller window."
         )

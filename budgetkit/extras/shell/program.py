@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,16 @@ from click.shell_completion import CompletionItem
 
 from budgetkit.budget import brief, terminal_line
 from budgetkit.budget.errors import unknown_name
+from budgetkit.files import Table, read_toml
+from budgetkit.message import Data
 
-#: The commands, each with its module and its help text; listing them imports none.
-COMMANDS = {
-    "sessions": ("sessions", "Show what filled your agents' sessions and what misses cost."),
-    "count": ("counting", "Count the tokens of texts, files, conversations or a request."),
-    "fit": ("planning", "Fit one request of a conversation into a budget."),
-    "replay": ("planning", "Replay a conversation under a budget and a pruning policy."),
-    "compare": ("planning", "Compare pruning policies on one conversation."),
-    "check": ("checking", "Fail if prompts, tools or conversations outgrow a budget."),
-    "report": ("opening", "Write a report of a conversation: one HTML file to share."),
-    "explore": ("opening", "Open the design card on a file, in the browser."),
-    "notebook": ("opening", "Write the teaching notebooks, and open JupyterLab."),
-    "models": ("counting", "List the known models with their windows."),
-    "redact": ("counting", "Print conversations with filler in place of their words."),
+#: The commands by name; listing them imports none of their modules.
+COMMANDS: Mapping[str, Data] = Table(lambda: read_toml("commands.toml")["command"])
+_TYPES: Data = {
+    "int": int,
+    "float": float,
+    "positive": click.IntRange(min=1),
+    "folder": click.Path(file_okay=False),
 }
 #: The text that follows the list of sessions if no command is given.
 NEXT_STEPS = """Next steps:
@@ -40,10 +37,25 @@ All commands: budgetkit --help"""
 WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
-class Commands(click.Group):
-    """The commands of the program, from the table above."""
+def parameters(rows: Iterable[Data]) -> Iterator[click.Parameter]:
+    """Yield the arguments and options in the rows of a table."""
+    for row in rows:
+        if "shared" in row:
+            yield from parameters(read_toml("commands.toml")["shared"][row["shared"]])
+            continue
+        fields = {name: value for name, value in row.items() if name not in ("flags", "choices")}
+        if "choices" in row:
+            fields["type"] = click.Choice(row["choices"])
+        elif "type" in row:
+            fields["type"] = _TYPES[row["type"]]
+        is_option = row["flags"][0].startswith("-")
+        yield (click.Option if is_option else click.Argument)(row["flags"], **fields)
 
-    def list_commands(self, context: click.Context) -> list[str]:
+
+class Commands(click.Group):
+    """The commands of the program, from the table ``commands.toml``."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
         """List the commands in their usual order of use."""
         return list(COMMANDS)
 
@@ -53,19 +65,21 @@ class Commands(click.Group):
             if context.resilient_parsing:  # for completion
                 return None
             raise click.UsageError(unknown_name("command", name, COMMANDS), context)
-        module = import_module(f"budgetkit.extras.shell.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name}_command")
-        return command
+        row = COMMANDS[name]
+        module = import_module(f"budgetkit.extras.shell.{row['module']}")
+        callback = getattr(module, f"{name}_command")
+        params = [*parameters(row["parameters"])]
+        return click.Command(name, params=params, callback=callback, help=getdoc(callback))
 
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands for ``--help``, without importing their modules."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, row["summary"]) for name, row in COMMANDS.items()])
 
-    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, _: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without importing its module."""
         names = [name for name in COMMANDS if name.startswith(incomplete)]
-        return [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
+        return [CompletionItem(name, help=COMMANDS[name]["summary"]) for name in names]
 
 
 @click.command(
@@ -93,7 +107,7 @@ def run(arguments: Sequence[str]) -> int:
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
         text = f"Note: {terminal_line(str(message))}"
-        if text not in notes:  # said once, however often a library warns
+        if text not in notes:  # each warning is shown once
             notes.add(text)
             click.echo(text, err=True)
 
@@ -115,7 +129,7 @@ def run(arguments: Sequence[str]) -> int:
                 )
             click.echo(f"Error: {terminal_line(wrong.format_message())}", err=True)
             return wrong.exit_code
-        except BrokenPipeError:  # whoever read the output has left
+        except BrokenPipeError:  # the reader of the output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except WRONG as wrong:

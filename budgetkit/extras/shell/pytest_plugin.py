@@ -31,7 +31,7 @@ def budget() -> Callable[..., Any]:
     findings.
     """
 
-    def closed_or(budget: Any, **sent: Any) -> Any:
+    def check(budget: Any, **sent: Any) -> Any:
         __tracebackhide__ = True
         outcome = check_files(budget, **sent)
         if not outcome.passed:
@@ -39,18 +39,10 @@ def budget() -> Callable[..., Any]:
             pytest.fail(quoting.printable(str(outcome)), pytrace=False)
         return outcome
 
-    return closed_or
+    return check
 
 
-def check_files(
-    budget: Any,
-    *,
-    window: int | None = None,
-    tools: Any = None,
-    traces: Any = None,
-    model: Any = None,
-    **rest: Any,
-) -> CheckResult:
+def check_files(budget: Any, **sent: Any) -> CheckResult:
     """Return the result of a check with values, files or names."""
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
@@ -58,18 +50,10 @@ def check_files(
     if isinstance(budget, str | PathLike):
         budget = inputs.settings_at(fspath(budget))
     if isinstance(budget, str):
-        budget = inputs.budget_for(budget, window, model)
-    if isinstance(tools, str | PathLike):
-        tools = inputs.tools_of(fspath(tools))
-    if traces is not None:
-        if isinstance(traces, str | PathLike) or not isinstance(traces, Iterable):
-            traces = [traces]
-        traces = chain.from_iterable(map(read_traces, traces))
-    return gate.check(  # type: ignore[no-any-return]
-        budget,
-        window=window,
-        tools=tools,
-        traces=traces,
-        model=model,
-        **rest,
-    )
+        budget = inputs.budget_for(budget, sent.get("window"), sent.get("model"))
+    if isinstance(sent.get("tools"), str | PathLike):
+        sent["tools"] = inputs.tools_of(fspath(sent["tools"]))
+    if (traces := sent.get("traces")) is not None:
+        is_one = isinstance(traces, str | PathLike) or not isinstance(traces, Iterable)
+        sent["traces"] = chain.from_iterable(map(read_traces, [traces] if is_one else traces))
+    return gate.check(budget, **sent)  # type: ignore[no-any-return]

@@ -21,50 +21,6 @@ SHIPPED = "made-up-session"
 _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
 
 
-@click.command("sessions")
-@click.argument("which", required=False)
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False),
-    help="Folder of the sessions, if not the default.",
-)
-@click.option("-n", "--newest", default=20, show_default=True, help="Number of sessions to list.")
-@click.option("--price", help="Use this model's prices if the session's own are unknown.")
-@click.option(
-    "--window",
-    type=click.IntRange(min=1),
-    help="Window for the rules in tokens, if it is not the session's.",
-)
-@click.option(
-    "--tools",
-    "with_tools",
-    is_flag=True,
-    help="Show the tokens of each sub-agent, tool, file and MCP server.",
-)
-@click.option(
-    "--text",
-    "with_text",
-    is_flag=True,
-    help="Show titles, texts and tool names too; by default only numbers are shown.",
-)
-@click.option(
-    "--report", help="Write one session's page to this HTML file, which only you can read."
-)
-@click.option(
-    "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
-)
-@click.option(
-    "--what-if",
-    "setting",
-    help="Replay one session, or all listed sessions, with other values of a setting: threshold, keep, cache_life, or "
-    "a model's name.",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["day", "project", "model", "agent"]),
-    help="Show totals for all sessions instead of a list.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_command(
     which: str | None,
     folder: str | None,
@@ -88,12 +44,12 @@ def sessions_command(
     --folder selects the sessions of one project.
     """
     if which is None and setting is None:
-        example = list_sessions(folder, newest, as_json, by)
+        example = f"budgetkit sessions {list_sessions(folder, newest, as_json, by)}"
         if not as_json:
             show_lines(
                 [
-                    f"What filled a session, and what its misses cost: budgetkit sessions {example}",
-                    f"The best size for compaction: budgetkit sessions {example} --what-if threshold",
+                    f"What filled a session, and what its misses cost: {example}",
+                    f"The best size for compaction: {example} --what-if threshold",
                 ]
             )
         return None
@@ -128,11 +84,12 @@ def list_sessions(
     Sums are by day, project, model or agent. Returns a session to analyse next.
     """
     folders, files = find(folder)
+    where = ", ".join(map(str, folders))
     if not files:
-        looked = ", ".join(map(str, folders)) or "the usual places of coding agents"
         if as_json:
             show_json([])
         else:
+            looked = where or "the usual places of coding agents"
             show_lines([f"No sessions found in {looked}. Name another folder with --folder."])
         return SHIPPED
     progress = _show_unread if sys.stderr.isatty() else None
@@ -152,7 +109,6 @@ def list_sessions(
         names = [*columns, *BILLED[:-1]] if by else [*columns[:-1], "megabytes", "path", *BILLED]
         show_json([{name: row[name] for name in names} for row in shown])
         return "1"
-    where = ", ".join(map(str, folders))
     title = f"Your sessions by {by}" if by else "The newest of your sessions"
     (total,) = _sums([row | {"all": "in all"} for row in rows], "all")
     cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown]
@@ -217,12 +173,12 @@ def _path(which: str, folder: str | None) -> str:
     if not which.isdecimal():
         return which
     _, files = find(folder)
-    if not 1 <= int(which) <= len(files):
-        advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
-        if not files:
-            advice = f"None was found; {SHIPPED} is a made-up session."
-        raise ValueError(f"There is no session {which}. {advice}")
-    return str(files[int(which) - 1].path)
+    if 1 <= int(which) <= len(files):
+        return str(files[int(which) - 1].path)
+    advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
+    if not files:
+        advice = f"None was found; {SHIPPED} is a made-up session."
+    raise ValueError(f"There is no session {which}. {advice}")
 
 
 def dollars_text(cost: Any) -> str:
@@ -231,6 +187,4 @@ def dollars_text(cost: Any) -> str:
     >>> dollars_text(1234.5), dollars_text(None)
     ('$1,234.50', '')
     """
-    if cost is None or cost != cost:
-        return ""
-    return f"${cost:,.2f}"
+    return "" if cost is None or cost != cost else f"${cost:,.2f}"

@@ -28,8 +28,8 @@ from budgetkit.lab.sessions.settings import usual_values, what_if
 from budgetkit.models import resolve
 from budgetkit.models.limits import catalogue_of, product_window
 
-_COMPACTIONS = 3  # that are told one by one
-KINDS = 8  # rows of what filled a prompt
+_COMPACTIONS = 3  # listed one by one
+KINDS = 8  # kinds of content listed for a prompt
 
 
 def answer_questions(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
@@ -38,16 +38,10 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     missed = session.misses()
     filled = filled_by(session, with_text)
     table = compare(session, window=window)
+    compactions = session.compactions()
     if as_json:
-        rows = {
-            "misses": missed,
-            "filled": filled,
-            "compactions": session.compactions(),
-            "rules": table,
-        }
-        return show_json(
-            {"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}}
-        )
+        rows = {"misses": missed, "filled": filled, "compactions": compactions, "rules": table}
+        return show_json({"totals": totals, **_records(rows)})
     title = f"{session.trace.title}: " if with_text else ""
     cost = dollars_text(totals["cost"])
     billed = f", {cost}" if cost else ""
@@ -57,13 +51,11 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
 
     if session.agents:
         agent_requests = sum(len(agent.cost) for agent in session.agents)
-        cost = _cost_of(session.agents)
+        agents = many(len(session.agents), "sub-agent")
         made = (
-            f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
+            f"{agents} made {many(agent_requests, 'more request')} for {_cost_of(session.agents)}"
         )
-        show_lines(
-            [f"Its {made} for {cost}, which the list of sessions includes; --tools lists them."]
-        )
+        show_lines([f"Its {made}, which the list of sessions includes; --tools lists them."])
     if session.unpriced:
         show_lines([session.unpriced])
     largest = largest_of(filled)
@@ -78,7 +70,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"),
         tokens=("paid", "sum"),
-        cost=("cost", lambda costs: costs.sum(skipna=False)),  # a price that nobody knows is not 0
+        cost=("cost", lambda costs: costs.sum(skipna=False)),  # an unknown price is not 0
     )
     if len(by_cause):
         headings = {"tokens": "tokens paid again"}
@@ -91,7 +83,6 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         show_lines(
             f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
         )
-    compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
         words = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
         cost = dollars_text(row["miss_cost"] or None)
@@ -146,9 +137,10 @@ def settings(
     if as_json:
         show_json(table.to_dict("records"))
         return
-    shown = table[["compactions", "used_later", "overflows"]].copy()
-    shown.insert(0, "value", table["value"].map(value_text))
-    shown.insert(1, "dollars", [*map(cost_text, table["low"], table["high"])])
+    costs = [*map(cost_text, table["low"], table["high"])]
+    shown = table[["value", "compactions", "used_later", "overflows"]]
+    shown = shown.assign(value=table["value"].map(value_text))
+    shown.insert(1, "dollars", costs)
     headings = {
         "value": name.replace("_", " "),
         "used_later": "dropped, used later",
@@ -159,6 +151,11 @@ def settings(
     if agents := [agent for session in sessions for agent in session.agents]:
         number = many(len(agents), "sub-agent")
         show_lines([f"These costs do not include {number} ({_cost_of(agents)})."])
+
+
+def _records(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    """Return tables as lists of rows."""
+    return {name: table.to_dict("records") for name, table in tables.items()}
 
 
 def _cost_of(agents: Iterable[Session]) -> str:
@@ -187,10 +184,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
             name.replace("\\", "/").rpartition("/")[2] for name in tables["file"]["file"]
         ]
     if as_json:
-        shown = {
-            name: table.to_dict("records") for name, table in {"lines": lines, **tables}.items()
-        }
-        return show_json(shown | {"on_demand": on_demand})
+        return show_json({**_records({"lines": lines, **tables}), "on_demand": on_demand})
     if len(lines) > 1:
         numbered = ["main line", *(f"sub-agent {number}" for number in range(1, len(lines)))]
         _show_frame(

@@ -85,7 +85,8 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     title = f"A recorded session: {many(len(session.cost), 'request')} to {named}"
     if with_text:
         title = f"{one_line(session.trace.title)}. {title}"
-    title = f"{title}{', ' if cost else ''}{cost}"
+    if cost:
+        title = f"{title}, {cost}"
     lead = _lead(session, compared, title, filled_by(session, with_text))
     state = {"kpis": _key_figures(session), "status": {"text": "", "level": ""}}
     record = compared.setup.record

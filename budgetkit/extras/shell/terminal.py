@@ -16,7 +16,7 @@ import click
 
 from budgetkit.budget import one_line, terminal_line
 
-#: The file name that means standard input.
+#: The file name of standard input.
 PIPE = "-"
 
 
@@ -68,11 +68,9 @@ def _cell(value: object) -> tuple[str, bool]:
     value = _number(value)
     if value is None or value != value:
         return "", True
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}", True
-    if isinstance(value, float):
-        return f"{value:,.3f}", True
-    return terminal_line(str(value)), False
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return terminal_line(str(value)), False
+    return format(value, ",.3f" if isinstance(value, float) else ","), True
 
 
 def _number(value: Any) -> Any:

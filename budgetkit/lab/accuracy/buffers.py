@@ -40,7 +40,7 @@ class FilledWindows:
     corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
     errors: pd.DataFrame = field(compare=False, repr=False)
     mix: str | None
-    wanted: tuple[str, ...] = ()  # the kinds of the texts at hand
+    wanted: tuple[str, ...] = ()  # the kinds of the given texts
     seen: int = 0  # sources, where kinds were named
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
@@ -123,17 +123,14 @@ class FilledWindows:
             few = lacking(self.sources, risk, "sources of its class")
             return replace(buffer, kinds=self.kinds, warning=few)
         reasons = [buffer.warning]
-        is_average = self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1
-        if self.wanted and self.mix is None:
-            if lacking_kinds(errors, self.wanted):
-                reasons.append(buffer.lacks(self.wanted))
-            else:
+        if self.mix is None and not lacking_kinds(errors, self.wanted):
+            if self.wanted:
                 reasons.append(lacking(self.seen, risk, "sources"))
-        else:
-            if self.mix is None and has_sources(errors):
+            elif has_sources(errors):
                 reasons.append(lacking(errors["source"].nunique(), risk, "sources"))
+        else:
             reasons.append(buffer.lacks(self.wanted))
-        if is_average:
+        if self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1:
             reasons.append(WORST)
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
@@ -141,7 +138,7 @@ class FilledWindows:
         """Return a warning about too few documents."""
         documents = len(self.errors)
         what = "documents"
-        in_window = max(1, round(self.window / max(self.errors["estimate"].mean(), 1)))
+        in_window = round(self.window / max(self.errors["estimate"].mean(), 1))
         if self.mix not in (None, MIXED):
             documents = self.errors[self.mix].nunique()
             what = f"values of {brief(self.mix)}"
@@ -272,8 +269,8 @@ class Buffer:
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
         "based on 'code', 'prose' alone, so it promises nothing about 'log' in the conversation; add such texts"
         """
-        learned = {meaning(kind) for kind in self.kinds}
-        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in learned]
+        covered = {*map(meaning, self.kinds)}
+        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in covered]
         if not missing:
             return ""
         return (

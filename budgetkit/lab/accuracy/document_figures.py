@@ -8,7 +8,7 @@ Undercounts overflow a window, overcounts waste it; each has its colour.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,15 +61,17 @@ def _table(
         class_error=by_class.transform("mean"),
         class_documents=by_class.transform("size"),
         number=errors.index,
+        begins="",
+        read=errors.index == read,
     )
     if len(table) > MOST:
-        always = {*by_class.idxmax(), read} & {*table.index}
-        others = table.drop(index=[*always]).sample(MOST - len(always), random_state=0)
-        table = pd.concat([table.loc[[*always]], others])
-    begins = [beginning(texts[number]) if number < len(texts) else "" for number in table["number"]]
-    table = table.assign(begins=begins, read=table["number"] == read)
+        always = [*({*by_class.idxmax(), read} & {*table.index})]
+        others = table.drop(index=always).sample(MOST - len(always), random_state=0)
+        table = pd.concat([table.loc[always], others])
+    numbers = table.index[table.index < len(texts)]
+    table.loc[numbers, "begins"] = [beginning(texts[number]) for number in numbers]
     first = [name for name in _FIRST if name in table]
-    table = table[[*first, *(name for name in table if name not in first)]]
+    table = table[[*dict.fromkeys([*first, *table])]]
     return table.sort_values(
         ["class_error", "class", "error"], ascending=[False, True, True], ignore_index=True
     )
@@ -114,34 +116,31 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     far = min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95)))
     end = max(20.0, float(np.ceil(far / 10) * 10))
     low = min(-5.0, float(np.floor(error.min() / 10) * 10))
-    x = np.minimum(error, end).round(2).tolist()
-    y = [
-        row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5)
-        for number, name in enumerate(table["class"])
-    ]
+    x = np.minimum(error, end).round(2)
+    y = table["class"].map(row) + 0.62 * (np.arange(len(table)) * _GOLDEN % 1 - 0.5)
 
     # The documents with hovers, and a ring around the one being read.
     tips = []
-    for document in table.itertuples():
-        name = label(str(document.document) or str(document.source), 44)
-        begins = f"<br>\u2068{plain(str(document.begins))}\u2069" if document.begins else ""
-        off = signed_percent(float(document.error))  # type: ignore[arg-type]
+    for document in table_rows(table):
+        name = label(document["document"] or document["source"], 44)
+        begins = f"<br>\u2068{plain(document['begins'])}\u2069" if document["begins"] else ""
         tips.append(
-            f"<b>{name}</b>, {plain(str(document.language))}{begins}<br>{document.exact:,} tokens; "
-            f"{label(str(document.counter), 44)} estimates {document.estimate:,}: {off}"
+            f"<b>{name}</b>, {plain(document['language'])}{begins}<br>{document['exact']:,} tokens; "
+            f"{label(document['counter'], 44)} estimates {document['estimate']:,}: {signed_percent(document['error'])}"
         )
-    whole = {"cliponaxis": False}  # over the edge of the figure, too
     mark = {
         "size": 7,
         "opacity": 0.72,
-        "color": [ALARM if share < 0 else BLUE for share in error],
-        "symbol": ["triangle-right" if share > end else "circle" for share in error],
+        "color": np.where(error < 0, ALARM, BLUE).tolist(),
+        "symbol": np.where(error > end, "triangle-right", "circle").tolist(),
     }
-    hover = {"text": tips, "hovertemplate": "%{text}<extra></extra>"}
-    drawn = points(x, y, marker=mark, customdata=table["number"].tolist(), **hover, **whole)
+    more = {"text": tips, "hovertemplate": "%{text}<extra></extra>", "cliponaxis": False}
+    drawn = points(x.tolist(), y, marker=mark, customdata=table["number"].tolist(), **more)
     around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
-    ring_x, ring_y = ([*compress(side, table["read"])] for side in (x, y))
-    ring = points(ring_x, ring_y, hoverinfo="skip", marker=around, **whole)
+    is_read = table["read"].to_numpy(bool)
+    ring = points(
+        x[is_read].tolist(), y[is_read], hoverinfo="skip", marker=around, cliponaxis=False
+    )
 
     # A class on each line, with its mean error.
     ticks = []
@@ -168,6 +167,7 @@ document_errors = Question("On what is the count wrong?", _table, _draw_strip)
 
 CHARACTERS = "chars/4"
 _CYCLE = (SKY, YELLOW, GREEN, PURPLE)
+_INSIDE = {"textposition": "inside", "textangle": 0, "insidetextanchor": "start"}
 _LEAST_WIDTH = 88  # letters across the figure
 _ROW = 22  # pixels
 _LANGUAGES = {"zh hans": "Chinese", "zh hant": "Chinese", "ja": "Japanese", "ko": "Korean"}
@@ -177,23 +177,28 @@ _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Ch
 
 def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
     """Cut each text into a model's tokens, and into groups of four characters."""
-    exact = counter(model)
+    exact: Any = counter(model)
     rough = counter(CHARACTERS)
     lines = []
     for name, text in texts.items():
-        tokens = [piece.decode("utf-8", "replace") for piece in exact.pieces(text)]  # type: ignore[attr-defined]
+        tokens = [piece.decode("utf-8", "replace") for piece in exact.pieces(text)]
         fours = [text[i : i + 4] for i in range(0, len(text), 4)]
-        lines += [(name, model, exact(text), i, piece) for i, piece in enumerate(tokens)]
-        lines += [(name, CHARACTERS, rough(text), i, piece) for i, piece in enumerate(fours)]
+        for way, count, parts in ((model, exact, tokens), (CHARACTERS, rough, fours)):
+            lines += [(name, way, count(text), place, part) for place, part in enumerate(parts)]
     names = ("text", "counter", "tokens", "place", "piece")
     return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
 
 
 def _draw_pieces(table: Columns) -> Spec:
     y = -1
-    start = widest = 0.0
+    start = 0.0
+    widest: float = _LEAST_WIDTH
     notes = []
-    cells: list[list[tuple[float, float, int, str]]] = [[] for _ in _CYCLE]
+    data: list[Spec] = []
+    for shade in _CYCLE:
+        more = {"textfont": {"color": ink(shade), "size": 12}, "hoverinfo": "text", **_INSIDE}
+        bar = bars([], width=0.8, marker={"color": shade}, constraintext="none", **more)
+        data.append(bar | {"base": [], "text": []})
     for row in table_rows(table):
         if row["place"] == 0:
             start = 0
@@ -202,32 +207,27 @@ def _draw_pieces(table: Columns) -> Spec:
                 y += 1
                 notes.append(note(f"<b>{plain(row['text'])}</b>", 0, y - 1, xanchor="left"))
             notes.append(note(f"{row['counter']}: {row['tokens']}", 0, y, xanchor="left"))
-        # Blanks and line ends are seen, and half a character is one sign.
-        shown = row["piece"].replace(" ", "·").replace("\n", "⏎")
-        wide = width_of(plain(shown)) / LETTER + 1.3
-        cells[row["place"] % len(_CYCLE)].append((15 + start, wide, y, plain(shown)))
-        start += wide
+        # Blanks and line ends are shown as signs.
+        text = plain(row["piece"].replace(" ", "·").replace("\n", "⏎"))
+        width = width_of(text) / LETTER + 1.3
+        bar = data[row["place"] % len(_CYCLE)]
+        for key, value in {"x": width, "y": y, "base": 15 + start, "text": text}.items():
+            bar[key].append(value)
+        start += width
         widest = max(widest, 15 + start)
-    data = []
-    for shade, marks in zip(_CYCLE, cells, strict=True):
-        bar = bars([wide for _, wide, _, _ in marks], width=0.8, marker={"color": shade})
-        bar |= {"base": [mark[0] for mark in marks], "y": [mark[2] for mark in marks]}
-        bar |= {"text": [mark[3] for mark in marks], "textposition": "inside", "textangle": 0}
-        bar |= {"insidetextanchor": "start", "constraintext": "none", "hoverinfo": "text"}
-        data.append(bar | {"textfont": {"color": ink(shade), "size": 12}})
-    across = {"range": [0, max(_LEAST_WIDTH, widest)], "visible": False}
+    across = {"range": [0, widest], "visible": False}
     down = {"range": [y + 0.6, -0.7], "visible": False}
     drawn = layout((y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")
     return {"data": data, "layout": drawn}
 
 
 def _say_pieces(table: Columns) -> str:
-    exact: dict[str, int] = {}
-    rough: dict[str, int] = {}
+    # The tokens of each text, by the model and by chars/4.
+    counts: dict[str, dict[str, int]] = {}
     for row in table_rows(table):
-        counts = rough if row["counter"] == CHARACTERS else exact
-        counts[row["text"]] = row["tokens"]
-    return ", ".join(f"{name}: {exact[name]} tokens, not {rough[name]}" for name in exact)
+        counts.setdefault(row["text"], {})[row["counter"]] = row["tokens"]
+    sizes = ((name, *by_counter.values()) for name, by_counter in counts.items())
+    return ", ".join(f"{name}: {exact} tokens, not {rough}" for name, exact, rough in sizes)
 
 
 def _overrun(plan: Plan, exact: Sequence[Item]) -> Columns:
@@ -260,13 +260,14 @@ def _draw_overrun(table: Columns) -> Spec:
     totals = [sum(table[column]) for column in ("counted", "actual")]
     data = []
     for row in table_rows(table):
+        language = row["language"]
         sizes = [row["counted"], row["actual"]]
-        shade = _COLOURS[row["language"]]
-        text = [short(size) if size > 0.05 * max(totals) else "" for size in sizes]
-        bar = bars(sizes, name=row["language"], marker={"color": shade}, text=text)
-        bar |= {"textposition": "inside", "textangle": 0, "insidetextanchor": "start"}
-        bar |= {"hovertext": [f"{row['language']}: {size:,} tokens" for size in sizes]}
-        data.append(bar | {"textfont": {"color": ink(shade)}, "hoverinfo": "text"})
+        shade = _COLOURS[language]
+        texts = [short(size) if size > 0.05 * max(totals) else "" for size in sizes]
+        tips = [f"{language}: {size:,} tokens" for size in sizes]
+        more = {"textfont": {"color": ink(shade)}, "hoverinfo": "text", **_INSIDE}
+        bar = bars(sizes, name=language, marker={"color": shade}, text=texts, hovertext=tips)
+        data.append(bar | more)
     line = {"color": VERMILLION, "width": 3}
     mark = {"type": "line", "x0": limit, "x1": limit, "y0": -0.6, "y1": 1.5, "line": line}
     notes = [note(f"budget: {limit:,}", limit, -0.6, yanchor="bottom")]

@@ -38,7 +38,7 @@ def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object
 
             bar = tqdm(**options)
     with bar:
-        yield getattr(bar, "update", lambda steps: None)
+        yield getattr(bar, "update", lambda _: None)
 
 
 _KINDS = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
@@ -97,10 +97,11 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     rows = []
     for way in counters or ("chars/4", "o200k_base"):
         count = counter(way)
-        other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
+        basis = basis_of(count)
+        other = "estimate" if basis == "estimate" else "tokenizer"
         kind = _KINDS.get(type(count).__name__, other)
         if kind != "endpoint":
-            count(documents[0])  # the first call loads what it needs
+            count(documents[0])  # the first call loads its tables
         begun = perf_counter_ns()
         tokens = sum(map(count, documents))
         taken = (perf_counter_ns() - begun) / 1_000 / len(documents)
@@ -110,7 +111,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
                 "name": count.name,
                 "kind": kind,
                 "exact": count.exact,
-                "basis": basis_of(count),
+                "basis": basis,
                 "tokens": tokens,
                 "off": float("nan"),
                 "microseconds": taken,
@@ -120,13 +121,13 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows)
-    references = [
-        *table["tokens"][table["kind"] == "endpoint"],
-        *table["tokens"][table["exact"]],
-        *table["tokens"][table["basis"] == "reconstructed"],
-    ]
-    if references and references[0]:
-        table["off"] = table["tokens"] / references[0] - 1
+    # The reference: a provider's count, otherwise an exact or a reconstructed one.
+    for is_reference in (table["kind"] == "endpoint", table["exact"], table["basis"] != "estimate"):
+        if is_reference.any():
+            reference = table["tokens"][is_reference].iloc[0]
+            if reference:
+                table["off"] = table["tokens"] / reference - 1
+            break
     return table
 
 
@@ -139,7 +140,6 @@ def compare(
     counters: Given | Sequence[Given],
     corpus: AnyTexts,
     exact: Given = "o200k_base",
-    progress: bool = False,
 ) -> pd.DataFrame:
     """Count every document with every counter.
 
@@ -151,8 +151,6 @@ def compare(
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty texts are skipped.
     exact : Counter or str
         The reference counter.
-    progress : bool
-        If true, show a progress bar.
 
     Returns
     -------
@@ -176,20 +174,13 @@ def compare(
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each once.")
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
-    columns = []
-    with progress_bar(progress, total=len(ways), desc="counters") as advance:
-        for way in ways:
-            columns.append(way.many(documents.texts))
-            advance(1)
-    about = documents.frame()
+    columns = [way.many(documents.texts) for way in ways]
+    about = documents.frame().assign(counter="", exact=columns[0], estimate=0)
     tables = [
-        about.assign(counter=c.name, exact=columns[0], estimate=n)
-        for c, n in zip(ways[1:], columns[1:], strict=True)
+        about.assign(counter=name, estimate=estimates)
+        for name, estimates in zip(names, columns[1:], strict=True)
     ]
-    if tables:
-        table = pd.concat(tables, ignore_index=True)
-    else:
-        table = about.assign(counter="", exact=0, estimate=0)
+    table = pd.concat(tables or [about.iloc[:0]], ignore_index=True)
     return table.assign(error=table["estimate"] / table["exact"] - 1)
 
 
@@ -233,13 +224,12 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
     size = np.abs(error)
     sources = places_by_source(errors)
 
-    # Each source as its sum and its number, so that drawing sources again is a sum of sums.
+    # Each source as its sum and its number, so that resampled sources are sums of sums.
     sums = np.array([size[places].sum() for places in sources])
-    many = np.array([len(places) for places in sources])
+    numbers = np.array([len(places) for places in sources])
     drawn = random.integers(0, len(sources), (_REPEATS, len(sources)))
-    low, high = interval_of(
-        sums[drawn].sum(axis=1) / many[drawn].sum(axis=1), float(size.mean()), len(sources)
-    )
+    means = sums[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)
+    low, high = interval_of(means, float(size.mean()), len(sources))
 
     p5, p50, p95 = np.quantile(error, (0.05, 0.5, 0.95))
     if len(error) < needed(0.05):
@@ -289,8 +279,8 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     student = (_NORMAL**3 + _NORMAL) / (4 * freedom)
     student += (5 * _NORMAL**5 + 16 * _NORMAL**3 + 3 * _NORMAL) / (96 * freedom**2)
     wider = (1 + student / _NORMAL) * (sources / freedom) ** 0.5
-    low, high = np.quantile(repeated, (0.025, 0.975))
-    return measured + wider * (float(low) - measured), measured + wider * (float(high) - measured)
+    low, high = np.quantile(repeated, (0.025, 0.975)).tolist()
+    return measured + wider * (low - measured), measured + wider * (high - measured)
 
 
 _LONGEST_TOKEN = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
@@ -321,10 +311,8 @@ def bounds(text: str) -> tuple[int, int]:
     (2, 11)
     """
     size = len(text.encode("utf-8", "replace"))
-    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
-    most = size
-    if not text.isascii():
-        most += 2 * len(_HALF.findall(text))
+    words = len(_WORD_END.findall(text)) + 1 if text else 0
+    most = size if text.isascii() else size + 2 * len(_HALF.findall(text))
     return max(words, -(-size // _LONGEST_TOKEN)), most
 
 
@@ -351,6 +339,4 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     fewest, most = bounds(text)
     if most <= limit:
         return "fits"
-    if fewest > limit:
-        return "too long"
-    return "count"
+    return "too long" if fewest > limit else "count"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from budgetkit.lab.figures.question import (
     points,
     short,
     signed,
+    table_rows,
     with_texts,
 )
 from budgetkit.lab.figures.scales import INK
@@ -30,6 +32,7 @@ from budgetkit.plan import allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000
+_INVISIBLE = "\u200b"
 
 
 def _by_class(errors: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +44,7 @@ def _by_class(errors: pd.DataFrame) -> pd.DataFrame:
 
 def _draw_by_class(table: pd.DataFrame) -> Spec:
     boxes: list[Spec] = []
-    for number, (counter, rows) in enumerate(table.groupby("counter", sort=False)):
+    for (counter, rows), shade in zip(table.groupby("counter", sort=False), cycle(_OKABE_ITO)):
         name = plain(str(counter))
         tips = [
             f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
@@ -59,11 +62,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
                 "boxpoints": "all",
                 "jitter": 0.5,
                 "pointpos": 0,
-                "marker": {
-                    "size": 4,
-                    "opacity": 0.55,
-                    "color": _OKABE_ITO[number % len(_OKABE_ITO)],
-                },
+                "marker": {"size": 4, "opacity": 0.55, "color": shade},
                 "line": {"width": 1.5},
             }
         )
@@ -85,28 +84,34 @@ def _buffers(
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
             buffer = buffer_for(group, window, risk)
-            row = {"counter": name, "risk": risk, "buffer": buffer.share}
-            row |= {"low": buffer.low, "high": buffer.high}
-            rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
-    return pd.DataFrame(rows)
+            tokens = round(buffer.share * window)
+            shares = (buffer.share, buffer.low, buffer.high)
+            rows.append((name, risk, *shares, tokens, buffer.warning))
+    columns = ["counter", "risk", "buffer", "low", "high", "tokens", "warning"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _draw_buffers(table: pd.DataFrame) -> Spec:
-    hover = "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>"
     lines = []
-    for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
+    for (name, rows), shade in zip(table.groupby("counter", sort=False), cycle(_OKABE_ITO)):
         buffer = rows["buffer"]
         up, down = (
-            (100 * end).clip(lower=0).tolist()
-            for end in (rows["high"] - buffer, buffer - rows["low"])
+            (100 * size).clip(lower=0).tolist()
+            for size in (rows["high"] - buffer, buffer - rows["low"])
         )
-        spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
-        more = {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover}
-        x, y = 100 * rows["risk"], (100 * buffer).round(2)
-        named = plain(str(name))
-        lines.append(line(x, y, mode="lines+markers", name=named, error_y=spread) | more)
-    risks = sorted({100 * risk for risk in table["risk"]})
+        lines.append(
+            line(
+                100 * rows["risk"],
+                (100 * buffer).round(2),
+                mode="lines+markers",
+                name=plain(str(name)),
+                error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
+                line={"color": shade},
+                customdata=rows["tokens"].tolist(),
+                hovertemplate="%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>",
+            )
+        )
+    risks = sorted(set(100 * table["risk"]))
     x_axis = {
         "type": "log",
         "title": "accepted chance of an overflow",
@@ -127,65 +132,55 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000) -> pd.DataFrame:
-    one = errors[errors["counter"] == errors["counter"].iloc[0]]
-    sums = (
-        one.groupby(["class", "language"], sort=False)
-        .agg(characters=("characters", "sum"), exact=("exact", "sum"), documents=("exact", "size"))
-        .reset_index()
+    groups = errors[errors["counter"] == errors["counter"].iloc[0]].groupby(
+        ["class", "language"], sort=False
     )
-    sums["characters_a_token"] = sums["characters"] / sums["exact"]
-    sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
-    size = sums["characters_in_window"]
-    english = size[sums["language"] == "en"]
-    sums["of_base"] = size / (english.iloc[0] if len(english) else size.max())
-    table: pd.DataFrame = sums.sort_values("characters_in_window", ignore_index=True)
-    return table
+    table: pd.DataFrame = (
+        groups[["characters", "exact"]].sum().assign(documents=groups.size()).reset_index()
+    )
+    table["characters_a_token"] = table["characters"] / table["exact"]
+    size = (table["characters_a_token"] * window).round().astype(int)
+    english = size[table["language"] == "en"]
+    base = english.iloc[0] if len(english) else size.max()
+    table["characters_in_window"] = size
+    table["of_base"] = size / base
+    return table.sort_values("characters_in_window", ignore_index=True)
 
 
 def _draw_tax(table: pd.DataFrame) -> Spec:
-    names = [label(str(language), 20) for language in table["language"]]
+    sizes = table["characters_in_window"]
     y = [
-        f"{name} ({label(str(kind), 16)}, n = {n})"
-        for name, kind, n in zip(names, table["class"], table["documents"], strict=True)
+        f"{label(row['language'], 20)} ({label(row['class'], 16)}, n = {row['documents']})"
+        for row in table_rows(table)
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
-    hover = "%{x:,} characters<extra></extra>"
-    bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
+    bar = bars(sizes, hovertemplate="%{x:,} characters<extra></extra>", marker=marker)
     bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
-    x = {
-        "title": "characters that fill the window",
-        "tickformat": "~s",
-        "range": [0, 1.09 * max(table["characters_in_window"])],
-        "showgrid": False,
-    }
+    x = {"title": "characters that fill the window", "tickformat": "~s", "showgrid": False}
+    x |= {"range": [0, 1.09 * max(sizes)]}
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
 
 
 def _say_by_class(table: pd.DataFrame) -> str:
     """Name the class with the largest median error for each counter."""
-    medians = table.groupby(["counter", "class"], sort=False)["error"].median().reset_index()
-    places = medians["error"].abs().groupby(medians["counter"], sort=False).idxmax()
-    ends = [
-        f"{row['counter']}: {100 * row['error']:+.0f} % ({row['class']})"
-        for row in medians.loc[places].to_dict("records")
-    ]
+    medians = table.groupby(["counter", "class"], sort=False)["error"].median()
+    places = medians.abs().groupby("counter", sort=False).idxmax()
+    ends = [f"{place[0]}: {100 * medians[place]:+.0f} % ({place[1]})" for place in places]
     return f"Largest median error of {'; '.join(ends)}".replace("-", "\u2212")
 
 
 def _say_buffers(table: pd.DataFrame) -> str:
     risks = sorted(set(table["risk"]))
     risk = risks[len(risks) // 2]
-    shares = [
-        f"{100 * row.buffer:.1f} % for {row.counter}"
-        for row in table[table["risk"] == risk].itertuples()
-    ]
+    rows = table_rows(table[table["risk"] == risk])
+    shares = [f"{100 * row['buffer']:.1f} % for {row['counter']}" for row in rows]
     return f"At a risk of {100 * risk:g} %: {', '.join(shares)}"
 
 
 def _say_tax(table: pd.DataFrame) -> str:
     least, most = (
         f"{short(row['characters_in_window'])} characters ({row['language']})"
-        for row in table.iloc[[0, -1]].to_dict("records")
+        for row in table_rows(table.iloc[[0, -1]])
     )
     return f"From {least} to {most}"
 
@@ -208,66 +203,47 @@ language_tax = Question("How much text fills the window, by language?", _tax, _d
 def _table(
     budget: Budget, safe: Budget, demand: Mapping[str, int], ratios: Mapping[str, float]
 ) -> pd.DataFrame:
-    cases = {"as counted": 1.0, **ratios}
-    rows = [row for case, ratio in cases.items() for row in _rooms(budget, demand, ratio, case)]
-    rows += _rooms(safe, demand, 1.0, "with the buffer")
-    return pd.DataFrame(rows).sort_values(
+    cases = [("as counted", 1.0, budget), *((*case, budget) for case in ratios.items())]
+    rows = []
+    for case, ratio, lines in [*cases, ("with the buffer", 1.0, safe)]:
+        caps = sum(filter(None, lines.caps.values()))
+        rows.append((POOL, case, ratio, round(lines.usable - ratio * caps)))
+        if lines.remainder is not None:
+            demands = {section: round(ratio * tokens) for section, tokens in demand.items()}
+            left = allocate(replace(lines, deficit="signed"), demands).remainder
+            rows.append((lines.remainder, case, ratio, left))
+    return pd.DataFrame(rows, columns=["line", "case", "ratio", "tokens"]).sort_values(
         "line", key=lambda lines: lines != POOL, kind="stable", ignore_index=True
     )
 
 
-def _rooms(
-    budget: Budget, demand: Mapping[str, int], ratio: float, case: str
-) -> list[dict[str, object]]:
-    caps = sum(cap for cap in budget.caps.values() if cap is not None)
-    rows: list[dict[str, object]] = [
-        {"line": POOL, "case": case, "ratio": ratio, "tokens": round(budget.usable - ratio * caps)}
-    ]
-    if budget.remainder is not None:
-        demands = {section: round(ratio * tokens) for section, tokens in demand.items()}
-        left = allocate(replace(budget, deficit="signed"), demands).remainder
-        rows.append({"line": budget.remainder, "case": case, "ratio": ratio, "tokens": left})
-    return rows
-
-
 def _draw(table: pd.DataFrame) -> Spec:
-    names = list[str]()
-    colours = list[str]()
-    texts = list[str]()
-    sizes = list[int | None]()
-    for name, rows in table.groupby("line", sort=False):
+    # The name, the tokens, their text and the colour of each bar; a line's title is a bar without tokens.
+    rows: list[tuple[str, int | None, str, str]] = []
+    for name, of_line in table.groupby("line", sort=False):
         title = str(name) if name == POOL else f"{name} budget"
-        names.append(f"<b>{label(title, 24)}</b>")
-        sizes.append(None)
-        texts.append("")
-        colours.append(colour(str(name)))
-        for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
-            # Unseen, so that each bar has a row of its own.
-            names.append(plain(str(case)) + "\u200b" * len(names))
-            sizes.append(int(tokens))
-            texts.append(signed(int(tokens)))
-            colours.append(colour(str(name)))
+        shade = colour(str(name))
+        rows.append((f"<b>{label(title, 24)}</b>", None, "", shade))
+        for case, tokens in zip(of_line["case"], map(int, of_line["tokens"]), strict=True):
+            # Invisible signs keep the names of all bars different.
+            rows.append((f"{plain(case)}{_INVISIBLE * len(rows)}", tokens, signed(tokens), shade))
+    names, sizes, texts, colours = map(list, zip(*rows, strict=True))
     bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
     bar = with_texts(bar, texts) | {"y": names}
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
-    x = {
-        **TOKENS,
-        "nticks": 6,
-        "zerolinewidth": 2,
-        "range": [low - 0.42 * reach if low else 0, high + 0.28 * reach],
-        "showgrid": False,
-    }
+    x = {**TOKENS, "nticks": 6, "zerolinewidth": 2, "showgrid": False}
+    x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
-    return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
+    return {"data": [bar], "layout": layout(max(190, 26 * len(rows) + 60), x, y, meta={"top": 6})}
 
 
 #: Draw the shared pool and the history budget as counted, by actual tokens, and with the buffer.
 rooms = Question("What does the error do to the pool and the history?", _table, _draw)
 
 
-_LINE = 0.065  # height of a line of a label, of the figure's
+_LINE = 0.065  # height of a line of a label, as a share of the figure's
 _KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
 
 
@@ -291,29 +267,24 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
     hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
     dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)
-    low = float(np.log10(min(x)))
-    high = float(np.log10(max(x)))
-    reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
+    across, off = np.log10(x), np.array(y)
+    low, high = float(across.min()), float(across.max())
+    margin = max(1.0, high - low)
+    left, right = low - 0.25 * margin, high + 0.1 * margin
+    wide = right - left
     top = max(5.0, 1.12 * max(y))
     x_axis = {
         "type": "log",
-        "range": reach,
+        "range": [left, right],
         "title": "MB a second, on this machine",
         "tickformat": "~s",
         "dtick": 1,
         "showgrid": False,
     }
-    y_axis = {
-        "range": [-0.08 * top, top],
-        "ticksuffix": " %",
-        "title": "mean absolute error",
-    }
+    y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": "mean absolute error"}
 
-    # One label for each group of points, without overlaps.
-    across, off = np.log10(x), np.array(y)
-    # Points whose labels would lie over each other share one.
+    # Points whose labels would overlap share one label.
     heaps: list[list[int]] = []
-    wide = reach[1] - reach[0]
     for place in np.argsort(off, kind="stable").tolist():
         for heap in heaps:
             distance = abs(across[heap[0]] - across[place]) / wide
@@ -322,27 +293,27 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
                 break
         else:
             heaps.append([place])
-    middle = sum(reach) / 2
     notes = []
     for is_right in (False, True):
-        side = [heap for heap in heaps if (across[heap[0]] > middle) == is_right]
+        side = [heap for heap in heaps if (across[heap[0]] > (left + right) / 2) == is_right]
         height = -np.inf
         for heap in sorted(side, key=lambda heap: float(off[heap].mean())):
+            middle = float(off[heap].mean())
             text = "<br>".join(
                 ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
             )
             half = _LINE * (text.count("<br>") + 1) / 2 * top
-            height = max(float(off[heap].mean()), height + half)
+            height = max(middle, height + half)
             at = float(across[heap].min() if is_right else across[heap].max())
-            level = (across > middle) & (across < at) & (np.abs(off - height) < 2 * _LINE * top)
-            # Clear of the points that the label would cover.
-            left = min([at, *across[level].tolist()]) - 0.06 * wide
-            arrow: Spec = {"x": at, "y": float(off[heap].mean()), "text": text, "ay": height}
+            arrow: Spec = {"x": at, "y": middle, "text": text, "ay": height, **_ARROW}
             if is_right:
-                arrow |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
+                # Clear of the points that the label would cover.
+                level = (across > (left + right) / 2) & (np.abs(off - height) < 2 * _LINE * top)
+                start = across[level].min(initial=at) - 0.06 * wide
+                arrow |= {"ax": float(start), "axref": "x", "xanchor": "right", "align": "right"}
             else:
                 arrow |= {"ax": 26, "xanchor": "left", "align": "left"}
-            notes.append(arrow | _ARROW)
+            notes.append(arrow)
             height += half
     drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
     return {"data": [dots], "layout": drawn}

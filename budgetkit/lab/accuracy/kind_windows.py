@@ -47,11 +47,11 @@ class Resampled:
     @classmethod
     def of(cls, errors: pd.DataFrame, column: str | None, seed: int) -> Resampled:
         """Sort documents by the kinds of a column, and by the sources of each."""
-        kind = np.zeros(len(errors), "int64") if column is None else pd.factorize(errors[column])[0]
-        if "source" in errors and column:
-            source = pd.factorize(errors["source"])[0]
-        else:
-            source = np.zeros(len(errors), "int64")
+        kind = source = np.zeros(len(errors), "int64")
+        if column is not None:
+            kind = pd.factorize(errors[column])[0]
+            if "source" in errors:
+                source = pd.factorize(errors["source"])[0]
         order = np.lexsort((source, kind))
         group = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
         exact, estimate = (errors[name].to_numpy(float)[order] for name in ("exact", "estimate"))
@@ -61,14 +61,12 @@ class Resampled:
         """Return the share of drawn windows that may overflow."""
         return risk
 
-    def needed(self, size: float, risk: float) -> float:
-        """Return the share that windows of the observed kinds need."""
+    def needed(self, _: float, risk: float) -> float:
+        """Return the share that windows of the observed kinds need, whatever their size."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
-        ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
-        if not ratio:
-            return 0.0
-        return max(0.0, 1 - 1 / float(ratio))
+        ratio = float(np.quantile((exact / estimate)[kind], 1 - risk, method="higher"))
+        return max(0.0, 1 - 1 / ratio) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
         """Fill windows from each resampled corpus."""
@@ -172,7 +170,7 @@ class Sources:
         pairs, first, group = np.unique(
             np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
         )
-        # Documents that stand for sources spread as sources do, but they are no more sources than they name.
+        # Documents used as sources vary as sources do, but only named sources count.
         named = np.arange(len(errors)).astype(str)
         if "source" in errors:
             named = np.where(errors["source"] == "", named, errors["source"].astype(str))
@@ -215,15 +213,13 @@ class Sources:
         pooled = squares.sum() / max(1, freedom.sum())
         within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
 
-        # Between kinds of one class, beyond what their sources explain.
+        # Between kinds of one class, beyond the variance of their sources.
+        degrees = np.bincount(class_of, minlength=classes) - 1.0
         apart = np.zeros(classes)
-        degrees = np.zeros(classes)
-        for number in range(classes):
+        for number in np.flatnonzero(degrees > 0).tolist():
             of_class = class_of == number
-            if of_class.sum() > 1:
-                explained = within[number] * float(np.mean(1 / many[of_class]))
-                apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
-                degrees[number] = of_class.sum() - 1
+            explained = within[number] * float(np.mean(1 / many[of_class]))
+            apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
         shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
         between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
         return np.maximum(within, _LEAST_VARIANCE), between
@@ -298,9 +294,9 @@ class KindWindows:
     @property
     def sources(self) -> int:
         """The number of sources in the kind's class, on which the promise is based."""
-        labels = [self.groups.labels[kind][0] for kind in self.groups.kinds]
-        named = zip(self.groups.names, labels, strict=True)
-        return len({name for name, label in named if label == self.label[0]})
+        groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
+        labels = self.groups.labels
+        return len({name for name, kind in groups if labels[kind][0] == self.label[0]})
 
     def allowed(self, risk: float) -> float:
         """Return the share of observed windows that may overflow."""

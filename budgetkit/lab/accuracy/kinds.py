@@ -81,18 +81,20 @@ def by_kind(text: str) -> dict[str, str]:
     """
     parts_of: dict[str, list[str]] = {}
     for number, block in enumerate(_FENCE.split(text)):
-        for paragraph in _GAP.split(block.strip("\n")) if number % 2 == 0 else [block.strip("\n")]:
+        is_code = number % 2 == 1
+        block = block.strip("\n")
+        for paragraph in [block] if is_code else _GAP.split(block):
             if paragraph.strip():
-                parts_of.setdefault(CODE if number % 2 else kind(paragraph), []).append(paragraph)
+                parts_of.setdefault(CODE if is_code else kind(paragraph), []).append(paragraph)
     return {name: "\n\n".join(parts) for name, parts in parts_of.items()}
 
 
 CLASS = "class"
 LANGUAGE = "language"
-_HEAD = 4_000  # characters of a text that are read
-_TEXTS = 200  # texts that are read, evenly from all
-_LEAST = 0.1  # of the characters, for a kind to be at hand
-_LEAST_WORDS = 0.06  # of all words, for a language to be told
+_HEAD = 4_000  # characters read of each text
+_TEXTS = 200  # texts read, evenly from all
+_LEAST = 0.1  # minimum share of the characters for a kind
+_LEAST_WORDS = 0.06  # minimum share of the words for a language
 _MARGIN = 2  # words that only this language has, for each that only another has
 
 #: The meanings of labels, by spelling.
@@ -124,7 +126,7 @@ def meaning(label: str) -> str:
     """
     plain = re.sub(r"[\s_-]+", " ", str(label)).strip().casefold()
     if plain not in _MEANINGS and re.fullmatch(r"[a-z]{2} [a-z]{2}", plain):
-        plain = plain.partition(" ")[0]  # of a region
+        plain = plain[:2]  # without the region
     return str(_MEANINGS.get(plain, plain))
 
 
@@ -170,8 +172,8 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
         languages = Counter[str]()
         for part in parts[kind]:
             languages[language_of(part)] += len(part)
-        clear = [language for language, many in languages.items() if many >= least and language]
-        if sum(languages[language] for language in clear) >= (1 - _LEAST) * size:
+        clear = {name: many for name, many in languages.items() if many >= least and name}
+        if sum(clear.values()) >= (1 - _LEAST) * size:
             names |= dict.fromkeys(clear)
     return tuple(names)
 
@@ -194,26 +196,25 @@ def language_of(text: str) -> str:
         if name == "zh hans" and len(_TRADITIONAL.findall(lower)) > len(_SIMPLIFIED.findall(lower)):
             return "zh hant"
         return name
-    for language, (letters_of_its_own, least, foreign) in _table("letters").items():
-        if len(re.findall(letters_of_its_own, lower)) >= max(2, least * letters) and not re.search(
-            foreign, lower
-        ):
+    for language, (own_letters, least, foreign) in _table("letters").items():
+        many = len(re.findall(own_letters, lower))
+        if many >= max(2, least * letters) and not re.search(foreign, lower):
             return language
     words = _LETTERS.findall(lower)
-    heard = Counter(words)
-    hits = {language: heard.keys() & small for language, small in _WORDS.items()}
-    sizes = {
-        language: sum(heard[word] for word in words_of_other)
-        for language, words_of_other in hits.items()
-    }
-    language = max(sizes, key=sizes.__getitem__)
-    if len(hits[language]) < 2 or sizes[language] < _LEAST_WORDS * len(words):
+    counts = Counter(words)
+
+    def heard(small_words: Iterable[str]) -> int:
+        return sum(counts[word] for word in small_words)
+
+    hits = {language: counts.keys() & small for language, small in _WORDS.items()}
+    language = max(hits, key=lambda language: heard(hits[language]))
+    own = hits[language]
+    if len(own) < 2 or heard(own) < _LEAST_WORDS * len(words):
         return ""
-    # Neighbours share most small words; what tells them apart are those that only one of them has.
-    for other, words_of_other in hits.items():
-        alone = sum(heard[word] for word in hits[language] - _WORDS[other])
-        against = sum(heard[word] for word in words_of_other - _WORDS[language])
-        if other != language and alone < max(1, _MARGIN * against):
+    # Similar languages share most small words, and differ in those that only one of them has.
+    for other in hits.keys() - {language}:
+        alone = heard(own - _WORDS[other])
+        if alone < max(1, _MARGIN * heard(hits[other] - _WORDS[language])):
             return ""
     return language
 

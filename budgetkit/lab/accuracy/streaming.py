@@ -71,8 +71,8 @@ def completed_tasks(
 #: Number of bytes of a file, or code points of documents, to count at a time.
 BLOCK = 4 << 20
 _WINDOW = 1 << 16  # bytes that are searched for a seam at once
-_FOLLOWING = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
-_BESIDE = 4  # bytes of the longest character, which may stand before a seam
+_FOLLOWING = bytes(range(0x80, 0xC0))  # all bytes of a character except the first
+_BESIDE = 4  # bytes of the longest character before a seam
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ def count_files(
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
     check_tokens("block size", block, 1)
-    blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
+    blocks = (part for path, size in sizes.items() for part in _blocks(path, size, block))
     whole = sum(sizes.values())
     ahead = 0 if client else whole
     counting = partial(count_block, encoding=exact_counter.encoding, ahead=ahead)
-    bar = {"unit": "B", "unit_scale": True, "desc": "counting"}
-    with progress_bar(progress, total=whole, **bar) as advance:
+    bar = {"total": whole, "unit": "B", "unit_scale": True, "desc": "counting"}
+    with progress_bar(progress, **bar) as advance:
         for block_task, count in completed_tasks(counting, blocks, client):
             tokens[block_task.path] += count
             advance(block_task.stop - block_task.start)

@@ -42,11 +42,13 @@ class PlannedDemand:
     @property
     def overrun(self) -> bool:
         """True if a row exceeds the window."""
-        claims = self.budget.held.items()
-        reserved = sum(
-            np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
+        reserved = [
+            np.minimum(self.columns[section]["granted"], tokens)
+            for section, tokens in self.budget.held.items()
+        ]
+        return bool(
+            (self.granted - sum(reserved) > self.budget.window - self.budget.reserved).any()
         )
-        return bool((self.granted - reserved > self.budget.window - self.budget.reserved).any())
 
     @property
     def conversations(self) -> Ints:
@@ -119,11 +121,11 @@ def nothing_cut(section: str | None = None) -> Condition:
     """
     if section is None:
         return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
-    return Condition(
-        f"nothing is cut from {section}",
-        lambda plans: not plans.columns[section]["cut"].any(),
-        "helps",
-    )
+
+    def holds(plans: PlannedDemand) -> bool:
+        return not plans.columns[section]["cut"].any()
+
+    return Condition(f"nothing is cut from {section}", holds, "helps")
 
 
 def cut_at_most(
@@ -170,16 +172,13 @@ def cut_at_most(
 
     def holds(plans: PlannedDemand) -> bool:
         is_cut = plans.cut > 0
-        conversations = plans.conversations
-        turns = np.bincount(conversations)
-        cut_turns = np.bincount(conversations, is_cut)
+        cut_turns = np.bincount(plans.conversations, is_cut)
+        units = is_cut if of == "turns" else cut_turns > 0
+        if not is_promise:
+            return bool(units.mean() <= share)
         if of == "turns":
-            if is_promise:
-                return is_controlled((cut_turns / turns).tolist(), share)
-            return bool(is_cut.mean() <= share)
-        if is_promise:
-            return int((cut_turns > 0).sum()) <= allowed_misses(len(turns), share)
-        return bool((cut_turns > 0).mean() <= share)
+            return is_controlled((cut_turns / np.bincount(plans.conversations)).tolist(), share)
+        return int(units.sum()) <= allowed_misses(len(units), share)
 
     whose = "these" if only_these else "the"
     name = f"at most {100 * share:g} % of {whose} {of} are cut"

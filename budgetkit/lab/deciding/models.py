@@ -100,15 +100,13 @@ def compare_models(
 
 def _first_losses(outcome: Replay) -> dict[str, int]:
     """Return the turn of each section's first loss."""
-    lost = {
-        section: column["cut"]
-        for section, column in outcome.columns.items()
-        if section != outcome.section
-    }
-    lost[outcome.section] = np.array(outcome.kept.dropped)
-    requests = outcome.placed.requests
-    first = {section: np.flatnonzero(tokens) for section, tokens in lost.items()}
-    return {section: requests[places[0]].number for section, places in first.items() if len(places)}
+    first = {}
+    history = outcome.section
+    for section, column in sorted(outcome.columns.items(), key=lambda pair: pair[0] == history):
+        lost = outcome.kept.dropped if section == history else column["cut"]
+        if len(places := np.flatnonzero(lost)):
+            first[section] = outcome.placed.requests[places[0]].number
+    return first
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
@@ -155,7 +153,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
             change = -min(more, row.tokens) if row.kind == "reserve" else more
             changes.append((row.name, change, free.assign(**{row.name: row.tokens + change})))
         elif row.kind == "allocation" and plan[row.name].cut:
-            # It may take all that is left already; more is what a floor keeps for it before the others take.
+            # It may already take everything left, so only a floor gives it more.
             floor = plan[row.name].granted + min(more, plan[row.name].cut)
             changes.append((row.name, more, free.assign(**{row.name: {"floor": floor}})))
 
@@ -184,9 +182,9 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
 
 
 def _kept(plan: Plan) -> tuple[int, int, float]:
-    tokens = plan.decisions.kept
+    is_kept = plan.decisions.kept > 0
     scores = np.array([item.score for item in plan.decisions.columns.items], "float64")
-    return plan.used, int((tokens > 0).sum()), float(scores[tokens > 0].sum())
+    return plan.used, int(is_kept.sum()), float(scores[is_kept].sum())
 
 
 def _gap(plan: Plan) -> float:

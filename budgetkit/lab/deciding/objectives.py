@@ -28,7 +28,7 @@ Summaries = Literal["lost", "kept"]
 _ALL_PARTS_UP_TO = 11  # conversations; up to this many, every part is used; of more, some are drawn
 _PARTS = 1_999
 _MOST_PARTS = 39_999
-_LARGE = 1 / 3  # of the whole, in one conversation
+_LARGE = 1 / 3  # share of the whole in one conversation
 _UNSEEN = "conversations not used to choose it"
 
 
@@ -38,7 +38,7 @@ class Objective:
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"
-    verb: str  # what a budget does: "cuts"
+    verb: str  # the action of a budget: "cuts"
     less: str = "less"  # "fewer tokens"
     form: str = "{:,.0f}"
     at_a_corner: str = ""  # why more of the same always wins
@@ -49,10 +49,8 @@ class Objective:
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
         """Describe the change from the current setting, as in "cuts 8 % fewer tokens"."""
-        less = self.less
-        if more:
-            less = less.replace("fewer", "more").replace("less", "more")
-        return f"{self.verb} {size}{less} than the current setting"
+        change = f"more{self.unit}" if more else self.less
+        return f"{self.verb} {size}{change} than the current setting"
 
     @property
     def unit(self) -> str:
@@ -62,14 +60,13 @@ class Objective:
 
 def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
     """Sum the tokens that were dropped, cut or summarised."""
-    cut = float(np.sum(outcome.kept.dropped))
+    cut = sum(outcome.kept.dropped)
     for section, column in outcome.columns.items():
         if section != outcome.section:
             cut += int(column["cut"].sum())
-    if summaries == "kept":
-        return cut
-    replaced = np.array(outcome.kept.state, "int64") == SUMMARISED
-    return cut + float(np.asarray(outcome.placed.tokens)[replaced].sum())
+    if summaries == "lost":
+        cut += int(outcome.placed.tokens[np.array(outcome.kept.state) == SUMMARISED].sum())
+    return float(cut)
 
 
 def _lost_evidence(
@@ -220,11 +217,9 @@ class Gain:
         needed = ceil(log2(2 / self.risk))
         affected = int(self._affected.sum())
         if affected < needed:
-            noun = f"conversations with {objective.noun}"
-            if affected == len(self.before):
-                noun = "conversations"
+            which = "" if affected == len(self.before) else f" with {objective.noun}"
             notices.append(
-                f"An interval for the gain needs {needed} {noun}, but there are only {affected}."
+                f"An interval for the gain needs {needed} conversations{which}, but there are only {affected}."
             )
         elif np.isnan(self.low):
             notices.append(
@@ -264,10 +259,8 @@ class Gain:
         size = percent(abs(self.share)) if abs(self.share) >= 0.0005 else "under 0.1"
         size = f"{size} % " if self.share else "no "
         sentence = f"{what} {objective.than_at_present(size, more=self.share < 0)}{aside}{where}"
-        if self.holds:
-            sentence = sentence[:1].upper() + sentence[1:]
-        else:
-            sentence = f"No reliable gain: {sentence}"
+        start = sentence[:1].upper() if self.holds else f"No reliable gain: {sentence[:1]}"
+        sentence = start + sentence[1:]
         if np.isneginf(self.low):
             sentence += f"; the true saving is at most {percent(self.high)} % with 95 % confidence"
         elif self.high > self.low:

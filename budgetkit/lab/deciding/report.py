@@ -49,30 +49,28 @@ class TuningReport:
     @property
     def advised(self) -> int:
         """The row to use; `PRESENT` for the current setting."""
-        if self.tuned.stays or self.tuned.row is None:
-            return PRESENT
-        return self.tuned.row
+        return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
         """Return a row's values, named as in the table."""
-        if row == PRESENT:
-            return {line: str(value) for line, value in self.tuned.best.items()}
-        return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
+        values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
+        return {line: str(values[line]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
         """Describe the gain on other conversations and its uncertainty."""
+        tuned = self.tuned
         aim = OBJECTIVES[self.objectives[0]]
-        if row not in (PRESENT, self.tuned.row):
-            return self.tuned.gain_at(row).sentence("this budget", aim, f" ({self._lost(row)})")
-        but = ""
+        if row not in (PRESENT, tuned.row):
+            return tuned.gain_at(row).sentence("this budget", aim, f" ({self._lost(row)})")
+        bound = ""
         if self.objectives[1] == "evidence":
-            but = f" without more {OBJECTIVES['evidence'].noun}"
-        aside = "" if self.tuned.row is None else f" ({self._lost(self.tuned.row)})"
-        sentences = [self.tuned.verdict("this budget", aside, but)]
-        if row == PRESENT and self.tuned.candidate != self.tuned.best:
-            candidate = setting_text(self.setting(self.tuned.row or 0))
+            bound = f" without more {OBJECTIVES['evidence'].noun}"
+        aside = "" if tuned.row is None else f" ({self._lost(tuned.row)})"
+        sentences = [tuned.verdict("this budget", aside, bound)]
+        if row == PRESENT and tuned.candidate != tuned.best:
+            candidate = setting_text(self.setting(tuned.row or 0))
             sentences.append(f"Keep the current setting. The best candidate is {candidate}.")
-        return " ".join([*sentences, *self.tuned.notices])
+        return " ".join([*sentences, *tuned.notices])
 
     def holds(self, row: int) -> bool:
         """Return True if the interval of a setting's gain is entirely above 0."""
@@ -112,11 +110,13 @@ class TuningReport:
             f"{100 * cut_short:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
             f"{_PROXY}"
         )
-        parts = ["# Which budget?", f"**{_as_text(self.sentence(row))}**", how]
-        now = f"Each line alone; {aim.noun} per conversation, currently {aim.form.format(self._means()[0][0])}:"
-        parts += [
+        now = aim.form.format(self._means()[0][0])
+        parts = [
+            "# Which budget?",
+            f"**{_as_text(self.sentence(row))}**",
+            how,
             "## What matters",
-            now,
+            f"Each line alone; {aim.noun} per conversation, currently {now}:",
             "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
         # The settings that no other beats, without repeats.

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from os import PathLike
 from typing import Any, Literal
 
@@ -115,8 +114,6 @@ def solve(
     counter: AnyCounter | None = None,
     model: AnyModel | None = None,
     window: int | None = None,
-    find: Find | None = None,
-    between: tuple[int, int] | None = None,
 ) -> Solution:
     """Find the size of one line that meets a condition.
 
@@ -131,22 +128,18 @@ def solve(
         The line to solve for: ``"window"``, a reserve, or a section (its cap).
     so_that : Condition, optional
         The condition; default: :func:`budgetkit.lab.deciding.nothing_cut`.
-    find : {"smallest", "largest"}, optional
-        Size to search for. Default: the largest for a reserve or for a condition harmed by more room, otherwise the
-        smallest.
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
         Initial window, in tokens, instead of the budget's.
-    between : tuple of int, optional
-        Range of sizes, in tokens; default for windows: up to the size beyond which grants no longer grow.
 
     Returns
     -------
     Solution
-        The solution. Its value meets the condition and the next size does not; a value of None comes with the obstacle.
+        The largest size of a reserve, or under a condition that more room harms; otherwise the smallest. It meets the
+        condition and the next size does not; a value of None comes with the obstacle.
         A condition that is a promise about the next conversation has no value if there are too few conversations.
 
     Raises
@@ -154,7 +147,7 @@ def solve(
     LookupError
         If the line is unknown.
     ValueError
-        If the range is empty.
+        If there are no demands.
 
     Examples
     --------
@@ -171,42 +164,38 @@ def solve(
     search = LineSearch(setup.budget, frame, line)
 
     # The end to search for, and the range.
-    harms = condition.room == "harms"
-    ends: Find = find or ("largest" if (search.kind == "reserve") != harms else "smallest")
-    low, high = between or search.range(condition)
-    if not 0 <= low < high:
-        raise ValueError(
-            f"Invalid range ({low:,}, {high:,}). Pass the smaller size first, such as (0, 8_000)."
-        )
-    if ends == "largest" and search.kind == "window" and between is None:
-        # The smallest window that holds the reserves and what is required; below it nothing can be planned.
-        low = nearest_value(lambda size: search.plan_demands(size) is not None, low, high) or low
-    near, far = (low, high) if ends == "smallest" else (high, low)
+    near, far = search.range(condition)
+    find: Find = "smallest"
+    if (search.kind == "reserve") != (condition.room == "harms"):
+        find = "largest"
+        if search.kind == "window":
+            # The smallest window that holds the reserves and the required sections.
+            near = nearest_value(search.can_plan, near, far) or near
+        near, far = far, near
 
     conversations = len(np.unique(conversations_of(frame.index)))
-    lacking = condition.lacking(conversations)
-    # Without a promise the answer is about the conversations that there are.
-    value, step = search.size(nothing_cut() if lacking else condition, near, far)
-    binds = ""
-    if lacking:
+    binds = condition.lacking(conversations)
+    # Without a promise, the given conversations decide.
+    value, step = search.size(nothing_cut() if binds else condition, near, far)
+    is_proved = condition.room != "unknown" and not binds
+    if binds:
         seen = ""
         if value is not None:
-            seen = f". The {ends} {line} that cuts none of these is {value:,} tokens"
-        binds = f"{lacking}{seen}."
+            seen = f". The {find} {line} that cuts none of these is {value:,} tokens"
+        binds = f"{binds}{seen}."
         value = None
     elif value is None:
         binds = search.binds(far)
-    is_whole = between is None and (search.is_monotone or search.kind == "window")
     return Solution(
         line=line,
         value=value,
         so_that=condition.name,
-        find=ends,
+        find=find,
         method="bisection" if search.is_monotone else "scan",
         step=step,
         budget=None if value is None else setup.budget.assign(**{line: value}),
         binds=binds,
-        is_proved=is_whole and condition.room != "unknown" and not lacking,
+        is_proved=is_proved and (search.is_monotone or search.kind == "window"),
         conversations=0 if condition.risk is None else conversations,
     )
 
@@ -238,14 +227,16 @@ class LineSearch:
         plans = PlannedDemand(budget, columns, self.frame.index)
         return None if plans.overrun else plans
 
+    def can_plan(self, size: int) -> bool:
+        """Return True if all rows can be planned at a size."""
+        return self.plan_demands(size) is not None
+
     def range(self, condition: Condition) -> tuple[int, int]:
         """Return the range of sizes that can change the plan."""
         budget = self.budget
         if self.kind == "window":
-            needs = {
-                str(name): int(self.frame[name].max()) + condition.tokens if len(self.frame) else 0
-                for name in self.frame.columns
-            }
+            largest = self.frame.max() + condition.tokens if len(self.frame) else self.frame.sum()
+            needs = {str(name): int(tokens) for name, tokens in largest.items()}
             settled = settled_window(budget, needs)
             if condition.room != "unknown":
                 return 1, settled
@@ -259,15 +250,13 @@ class LineSearch:
     def is_monotone(self) -> bool:
         """True if more of the line can only help, or only harm."""
         allocations = self.budget.allocations
-        sizes: list[Any] = [reserve.size for reserve in self.budget.reserves]
-        sizes += [size for a in allocations for size in (a.cap, a.floor)]
-        is_cut_anywhere = all(
-            a.overflow == "truncate" and a.when_full == "truncate" for a in allocations
-        )
+        if any("drop" in (a.overflow, a.when_full) for a in allocations):
+            return False
         if self.kind == "window":
-            return is_cut_anywhere and not any(isinstance(size, Share) for size in sizes)
-        capped = [allocation for allocation in allocations if allocation.cap is not None]
-        return is_cut_anywhere and (self.kind != "allocation" or len(capped) <= 1)
+            sizes: list[Any] = [reserve.size for reserve in self.budget.reserves]
+            sizes += [size for a in allocations for size in (a.cap, a.floor)]
+            return not any(isinstance(size, Share) for size in sizes)
+        return self.kind == "reserve" or sum(a.cap is not None for a in allocations) <= 1
 
     def size(self, condition: Condition, near: int, far: int) -> tuple[int | None, int]:
         """Return the nearest size that meets a condition, and the grid step."""
@@ -281,12 +270,12 @@ class LineSearch:
 
         # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
         grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
-        ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
-        step = max(abs(b - a) for a, b in pairwise(ordered))
-        for place, size in enumerate(ordered):
+        step = int(np.diff(grid).max())
+        before = near
+        for size in (grid if near <= far else grid[::-1]).tolist():
             if holds(size):
-                nearest = nearest_value(holds, ordered[place - 1], size) if place else size
-                return nearest, step
+                return (size if size == near else nearest_value(holds, before, size)), step
+            before = size
         return None, step
 
     def binds(self, far: int) -> str:
@@ -302,9 +291,9 @@ class LineSearch:
         limit = "the tokens left by other sections"
         if cap is not None and (column["limit"] >= cap).any():
             limit = f"its cap of {cap:,} tokens"
-        many = len(self.frame)
-        rows = "turns" if "turn" in self.frame.index.names else "demands"
-        over = f", summed over {many:,} {rows}" if many > 1 else ""
+        rows = len(self.frame)
+        unit = "turns" if "turn" in self.frame.index.names else "demands"
+        over = f", summed over {rows:,} {unit}" if rows > 1 else ""
         return f"{at} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}{over}."
 
 
@@ -314,7 +303,6 @@ def solve_models(
     preset: str | Callable[..., Budget],
     line: str,
     so_that: Condition | None = None,
-    **options: Any,
 ) -> pd.DataFrame:
     """Find the size of one line for several models.
 
@@ -328,8 +316,6 @@ def solve_models(
         A preset's name, or a function that returns the budget for a model.
     line, so_that
         As in :func:`solve`.
-    **options
-        Further arguments of :func:`solve`: `find` and `between`.
 
     Returns
     -------
@@ -355,15 +341,14 @@ def solve_models(
         demands = [
             trace.demand(count, roles=budget.roles or DEFAULT_ROLES) for trace in traces_of(traces)
         ]
-        solution = solve(demands, budget, line, so_that, **options)
+        solution = solve(demands, budget, line, so_that)
         value = solution.value
-        is_within = value is not None and (line != "window" or value <= facts.window)
         rows.append(
             {
                 "model": facts.name,
                 "window": facts.window,
                 "value": pd.NA if value is None else value,
-                "is_within": is_within,
+                "is_within": value is not None and (line != "window" or value <= facts.window),
                 "exact": count.exact,
                 "basis": basis_of(count),
                 "sentence": str(solution),
@@ -403,12 +388,12 @@ def _opened(demands: Any) -> Any:
     elif isinstance(demands, Mapping):
         is_conversation = isinstance(demands.get("messages"), list | tuple)
     else:
-        is_conversation = bool(demands) and isinstance(demands, list | tuple)
-        is_conversation = is_conversation and all(map(_is_spoken, demands))
+        is_list = bool(demands) and isinstance(demands, list | tuple)
+        is_conversation = is_list and all(map(_is_message, demands))
     return trace_of(demands) if is_conversation else demands
 
 
-def _is_spoken(value: Any) -> bool:
+def _is_message(value: Any) -> bool:
     """Return True if a value is a message."""
     if isinstance(value, Mapping):
         return "role" in value or isinstance(value.get("type"), str)

@@ -149,21 +149,19 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
     """
     lengths = []
     for trace in traces:
-        answers = [
-            place
-            for place, message in enumerate(trace.messages)
-            if message.role == "assistant"
-            and (kind == "all" or (kind == "call") == bool(message.tool_calls))
-        ]
-        if not answers:
-            continue
         billed: dict[int, int] = {}
         if trace.fields.get("usage"):
             usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
             usage = usage.loc[~usage["is_summary"], ["message_index", "output_tokens"]]
             billed = dict(usage.astype(int).values.tolist())
-        tokens = [billed.get(place) or _counted(trace.messages[place], count) for place in answers]
-        lengths.append(np.array(tokens, "int64"))
+        tokens = [
+            billed.get(place) or _counted(message, count)
+            for place, message in enumerate(trace.messages)
+            if message.role == "assistant"
+            and (kind == "all" or (kind == "call") == bool(message.tool_calls))
+        ]
+        if tokens:
+            lengths.append(np.array(tokens, "int64"))
     return lengths
 
 
@@ -235,7 +233,7 @@ def candidates(
     count = count_of(counter)
     sizes: dict[str, list[int | None]] = {}
 
-    # The answer: what answers need, the current reserve, and half-way.
+    # The reserve for answers: the needed one, the current one, and their mean.
     reserve = reserve_of_answers(budget)
     if reserve is not None and recorded_lengths(traces, count):
         least = answer_reserve(traces, count, risk).tokens
@@ -281,20 +279,23 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
     """
     choices = [list(by_name) for by_name in values.values()]
     if prod(map(len, choices)) <= trials:
-        drawn: Iterable[tuple[Any, ...]] = product(*choices)
+        drawn = dict.fromkeys(product(*choices))
         search = "all"
     else:
         random = Random(seed)
-        once: dict[tuple[Any, ...], None] = {}  # keeps the order, and each setting once
-        while len(once) < trials:
-            once[tuple(random.choice(names) for names in choices)] = None
-        drawn = once
+        drawn = {}  # keeps the order, and each setting once
+        while len(drawn) < trials:
+            drawn[tuple(map(random.choice, choices))] = None
         search = "drawn at random"
     return [dict(zip(values, setting, strict=True)) for setting in drawn], search
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
     """Return the values of each line by name."""
+    if not vary:
+        raise ValueError(
+            "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
+        )
     values = {}
     for line, choices in vary.items():
         by_name = dict(choices) if isinstance(choices, Mapping) else {c: c for c in choices}
@@ -303,10 +304,6 @@ def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
         if not by_name:
             raise ValueError(f"No values for {brief(line)}. Pass at least one.")
         values[line] = by_name
-    if not values:
-        raise ValueError(
-            "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
-        )
     return values
 
 
@@ -356,14 +353,16 @@ class SearchSpace:
 
     def present(self) -> Data:
         """Return the current setting."""
-        now = {line.name: line.tokens for line in self.budget}
-        now |= {"window": self.budget.window}
-        setting = {}
-        for line, by_name in self.values.items():
-            value: Any = self.policy if line == "policy" else now[line]
-            otherwise = "current" if line == "policy" else value
-            setting[line] = next((n for n, v in by_name.items() if v == value), otherwise)
-        return setting
+        now: Data = {line.name: line.tokens for line in self.budget}
+        now["window"] = self.budget.window
+        now |= {"policy": self.policy}
+        return {
+            line: next(
+                (name for name, value in by_name.items() if value == now[line]),
+                "current" if line == "policy" else now[line],
+            )
+            for line, by_name in self.values.items()
+        }
 
     def tokens(self, line: str, name: Any) -> int:
         """Return a line's value in tokens, or the whole window without a cap."""
@@ -410,13 +409,12 @@ class SearchSpace:
                     return []
                 ends.append(f"policy {name} is the simplest")
                 continue
-            sizes = {choice: self.tokens(line, choice) for choice in names}
-            if sizes[name] == max(sizes.values()):
-                ends.append(f"{line} {name} is the largest")
-            elif sizes[name] == min(sizes.values()):
-                ends.append(f"{line} {name} is the smallest")
-            else:
+            sizes = sorted(self.tokens(line, choice) for choice in names)
+            size = self.tokens(line, name)
+            if size not in (sizes[0], sizes[-1]):
                 return []
+            end = "largest" if size == sizes[-1] else "smallest"
+            ends.append(f"{line} {name} is the {end}")
         if not ends:
             return []
         why = "A better one may lie beyond them; try more values."

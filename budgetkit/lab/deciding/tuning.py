@@ -14,14 +14,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, check_choice, check_tokens, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, filled_in, read_budget
+from budgetkit.inputs.budgets import (
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    budget_of,
+    filled_in,
+    read_budget,
+)
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
 from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
@@ -52,7 +59,7 @@ POOLED_RISK = 0.025
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of settings by replaying a conversation."""
+    """A measurement of settings on a replayed conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]
@@ -83,17 +90,17 @@ class Measurement:
         progress: Progress | None = None,
     ) -> Floats:
         """Measure all conversations, optionally in processes or on a cluster."""
+        rows = []
         with ExitStack() as stack:
             if client is None and workers > 1:
-                coming = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
+                results = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
             else:
-                coming = completed_tasks(self, traces, client)
-            done = []
-            for scores in coming:
-                done.append(scores)
+                results = completed_tasks(self, traces, client)
+            for row in results:
+                rows.append(row)
                 if progress is not None:
-                    progress(len(done), len(traces))
-        return np.array(done, "float64")
+                    progress(len(rows), len(traces))
+        return np.array(rows, "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,16 +166,15 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason for excluding each setting, or "" for an allowed one."""
+        """The reason why each setting is excluded, or "" if it is allowed."""
         floor = self.space.floor
-        reasons = []
+        reasons = [""] * self.tried
+        for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
+            reasons[place] = CANNOT_BE_PLANNED
         for place, setting in enumerate(self.settings):
-            reason = ""
             if floor is not None and self.space.is_short(setting):
-                reason = f"reserves less than the {floor.tokens:,} tokens that answers need"
-            elif np.isnan(self.scores[:, 1 + place, 0]).any():
-                reason = CANNOT_BE_PLANNED
-            reasons.append(reason)
+                need = f"the {floor.tokens:,} tokens that answers need"
+                reasons[place] = f"reserves less than {need}"
         return reasons
 
     def choice(self, part: Sequence[int]) -> int | None:
@@ -180,15 +186,13 @@ class TuningResult:
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
             vary = quoted(self.space.values)
-            if set(self.reasons) == {CANNOT_BE_PLANNED}:
-                raise ValueError(
-                    f"None of {self.tried:,} settings can be planned for every conversation. Vary {vary} less."
-                )
             reasons = " or ".join(sorted({*self.reasons}))
-            raise ValueError(
-                f"None of {self.tried:,} settings may be chosen: each {reasons}. Try other values of {vary}, or pass "
-                "risk=None."
+            problem = (
+                f"may be chosen: each {reasons}. Try other values of {vary}, or pass risk=None."
             )
+            if reasons == CANNOT_BE_PLANNED:
+                problem = f"can be planned for every conversation. Vary {vary} less."
+            raise ValueError(f"None of {self.tried:,} settings {problem}")
 
         # The current setting stays if no other is permitted or better.
         means = self.scores[part].mean(axis=0)
@@ -229,10 +233,8 @@ class TuningResult:
 
         A current setting that cannot be planned, or reserves too little for answers, never stays.
         """
-        if self._is_present:
-            return True
         must_go = self.space.is_short({}) or np.isnan(self.chosen.share)
-        return not (must_go or self.chosen.holds)
+        return self._is_present or not (must_go or self.chosen.holds)
 
     @property
     def best(self) -> Data:
@@ -257,10 +259,10 @@ class TuningResult:
     def table(self) -> pd.DataFrame:
         """One row per setting, with its values and means."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
-        means[[bool(reason) for reason in self.reasons]] = np.nan
-        table = pd.DataFrame([dict(setting) for setting in self.settings])
+        means[np.array(self.reasons) != ""] = np.nan
+        table = pd.DataFrame(self.settings)
         table[list(self.aims)] = means
-        # On the front is what no other row beats: as good in all columns and better in one.
+        # A row is on the front if no other row is as good in all columns and better in one.
         table["front"] = [
             not np.isnan(row).any()
             and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()
@@ -292,8 +294,8 @@ class TuningResult:
             halves.append((self.choice(self.parts[1]), self.parts[0]))
             risk = POOLED_RISK
         elif row is not None:
-            front = self.table["front"].to_numpy()
-            risk /= max(1, int(front.sum()) if front[row] else self.tried)
+            front = self.table["front"]
+            risk /= int(front.sum()) if front[row] else self.tried
         scores = self.scores[:, :, objective]
         before = np.concatenate([scores[part, 0] for _, part in halves])
         after = np.concatenate([scores[part, 0 if at is None else 1 + at] for at, part in halves])
@@ -344,10 +346,6 @@ def tune(
     vary: Mapping[str, Iterable[Any]] | None = None,
     objective: str | Callable[[Replay], float] | Sequence[str | Callable[[Replay], float]] = "cut",
     *,
-    policy: Policy | str | None = None,
-    prices: Prices | str | None = None,
-    model: AnyModel | None = None,
-    window: int | None = None,
     trials: int = 2_000,
     seed: int = 0,
     workers: int = 1,
@@ -375,14 +373,6 @@ def tune(
         Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
         (share of the sent tokens) or any function that returns a number for a `Replay`. The first one decides; all
         define the front.
-    policy : Policy or str, optional
-        The current policy, or its name; default: drop the oldest messages first.
-    prices : Prices or str, optional
-        Token prices, or the name of a model with these prices, for "cost".
-    model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
-    window : int, optional
-        A window in tokens that replaces the model's.
     trials : int, default 2,000
         Maximum number of settings to try. If there are more, a random sample is tried, and the result says so.
     seed : int, default 0
@@ -402,7 +392,8 @@ def tune(
     no_more : collection of str
         Given objectives that the chosen setting must not worsen.
     **options
-        Further arguments of :func:`budgetkit.replay`: counter, framing, by, cache.
+        As in :func:`budgetkit.replay`: the current `policy` (default: drop the oldest messages first), `prices` for
+        "cost", `model`, `window`, `counter`, `framing`, `by` and `cache`.
 
     Returns
     -------
@@ -425,40 +416,32 @@ def tune(
     >>> tuned.best, tuned.tried
     ({'output': 500}, 2)
     """
-    # What the caller passes, in whatever form.
-    traces = traces_of(traces)
-    budget = read_budget(budget)
-    model, counter, policy = filled_in(budget, model, options.get("counter"), policy)
-    budget = budget_of(budget, model, window)
-    named = {"model": model, "counter": counter}
-    options |= {name: value for name, value in named.items() if value is not None}
+    case = replay_case(traces, budget, **options)
     check_choice("summaries", summaries, ("lost", "kept"))
     check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
-    paid = prices_of(prices)
-    if next(iter(objectives)) == "cost" and (paid is None or paid.input is None):
+    prices = case.options["prices"]
+    if next(iter(objectives)) == "cost" and (prices is None or prices.input is None):
         raise ValueError(
             "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
         )
-    options = {"prices": paid, **options}
-    parts = split(len(traces), seed)
+    parts = split(len(case.traces), seed)
 
-    # What may change, and what the answers need whatever changes.
-    count = count_of(options.get("counter") or model or "o200k_base")
+    # The values to try, and the minimum reserve for answers.
+    count = count_of(case.options.get("counter") or case.options.get("model") or "o200k_base")
     if vary is None:
-        vary = candidates(budget, traces, count, risk or 0.05)
-    now = policy_of("oldest first" if policy is None else policy)
-    space = SearchSpace(budget, now, values_of(vary)).with_floor(traces, count, risk)
+        vary = candidates(case.budget, case.traces, count, risk or 0.05)
+    space = SearchSpace(case.budget, case.policy, values_of(vary))
+    space = space.with_floor(case.traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
-    # Scores: conversation x setting, the current setting first, x objective; no number for one that may not be chosen.
-    scores = np.full((len(traces), 1 + len(settings), len(objectives)), np.nan)
-    allowed = [place for place, setting in enumerate(settings) if not space.is_short(setting)]
-    measurement = Measurement(space, [{}, *(settings[at] for at in allowed)], objectives, options)
-    scores[:, [0, *(1 + at for at in allowed)]] = measurement.scores(
-        traces, workers, client, progress
-    )
+    # Scores by conversation, setting (the current one first) and objective; NaN for a setting that is too small.
+    scores = np.full((len(case.traces), 1 + len(settings), len(objectives)), np.nan)
+    tried = [{}, *settings]
+    allowed = [row for row, setting in enumerate(tried) if not row or not space.is_short(setting)]
+    measurement = Measurement(space, [tried[row] for row in allowed], objectives, case.options)
+    scores[:, allowed] = measurement.scores(case.traces, workers, client, progress)
     result = TuningResult(
         space=space,
         settings=settings,
@@ -469,8 +452,40 @@ def tune(
         search=search,
         no_more=no_more,
     )
-    result.choice(parts[0])  # refuses where no setting may be chosen
+    result.choice(parts[0])  # raises if no setting may be chosen
     return result
+
+
+class ReplayCase(NamedTuple):
+    """Conversations with the current budget and policy, and further options of their replays."""
+
+    traces: list[Trace]
+    budget: Budget
+    policy: Policy
+    options: Data
+
+
+def replay_case(
+    traces: AnyTrace,
+    budget: AnyBudget,
+    policy: Policy | str | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
+    prices: Prices | str | None = None,
+    counter: AnyCounter | None = None,
+    **options: Any,
+) -> ReplayCase:
+    """Convert the arguments of a replay, completed from a configuration."""
+    budget = read_budget(budget)
+    model, counter, policy = filled_in(budget, model, counter, policy)
+    named = {"model": model, "counter": counter}
+    options |= {name: value for name, value in named.items() if value is not None}
+    return ReplayCase(
+        traces=traces_of(traces),
+        budget=budget_of(budget, model, window),
+        policy=policy_of("oldest first" if policy is None else policy),
+        options={**options, "prices": prices_of(prices)},
+    )
 
 
 def sensitivity(
@@ -479,10 +494,6 @@ def sensitivity(
     vary: Mapping[str, Iterable[Any]],
     objective: str | Callable[[Replay], float] = "cut",
     *,
-    policy: Policy | str | None = None,
-    model: AnyModel | None = None,
-    window: int | None = None,
-    prices: Prices | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -493,7 +504,7 @@ def sensitivity(
 
     Parameters
     ----------
-    traces, budget, vary, objective, policy, model, window, prices, seed, progress, **options
+    traces, budget, vary, objective, seed, progress, **options
         As in :func:`tune`, with one objective.
 
     Returns
@@ -518,25 +529,19 @@ def sensitivity(
     >>> found.groupby("line", sort=False)["spread"].first().round(2).to_dict()
     {'output': 0.32, 'episodes': 0.0}
     """
-    name, measure = objective_of(objective)
-    budget = budget_of(budget, model, window)
-    options = {"prices": prices, **options} | ({} if model is None else {"model": model})
-    traces = traces_of(traces)
-    now = policy_of("oldest first" if policy is None else policy)
-    space = SearchSpace(budget, now, values_of(vary))
+    aims = dict([objective_of(objective)])
+    case = replay_case(traces, budget, **options)
+    space = SearchSpace(case.budget, case.policy, values_of(vary))
     moves = [(line, value) for line, by_name in space.values.items() for value in by_name]
     settings: list[Data] = [{}, *({line: value} for line, value in moves)]
-    seen = [traces[place] for place in split(len(traces), seed)[0]]
-    measurement = Measurement(space, settings, {name: measure}, options)
-    means = measurement.scores(seen, progress=progress)[:, :, 0].mean(axis=0)
-    if means[0]:
-        changes = (means[1:] - means[0]) / means[0]
-    else:
-        changes = np.where(means[1:] == 0, 0.0, np.inf)
-    table = pd.DataFrame(moves, columns=["line", "value"]).assign(
-        mean=means[1:], change=changes, conversations=len(seen)
-    )
-    # The current setting changes nothing, and is one of the ends where all others lie on one side of it.
+    seen = [case.traces[place] for place in split(len(case.traces), seed)[0]]
+    scores = Measurement(space, settings, aims, case.options).scores(seen, progress=progress)
+    before, *means = scores[:, :, 0].mean(axis=0)
+    table = pd.DataFrame(moves, columns=["line", "value"]).assign(mean=means)
+    changes = table["mean"] - before
+    table["change"] = changes / before if before else np.where(changes == 0, 0.0, np.inf)
+    table["conversations"] = len(seen)
+    # The current setting, which changes nothing, is one end if all others lie on one side of it.
     by_line = table.groupby("line")["change"]
     spread = by_line.max().clip(lower=0.0) - by_line.min().clip(upper=0.0)
     table["spread"] = table["line"].map(spread)

@@ -101,10 +101,10 @@ class Price:
         float64 array, shape (requests,)
             Prices in US dollars per million tokens.
         """
-        found = np.full(np.shape(sent), float(self.base))
+        prices = np.full(np.shape(sent), float(self.base))
         for threshold, price in self.tiers:
-            found = np.where(np.asarray(sent) > threshold, float(price), found)
-        return found
+            prices = np.where(np.asarray(sent) > threshold, float(price), prices)
+        return prices
 
 
 @dataclass(frozen=True)
@@ -271,13 +271,13 @@ def prices(
     """
     if strange := [name for name in overrides if name not in PRICED]:
         raise TypeError(unknown_name("price", strange[0], PRICED))
-    name = model_name(model)
-    found = _list_prices(name, on, provider, hour, tier, region)
+    listed = _list_prices(model_name(model), on, provider, hour, tier, region)
+    if not overrides:
+        return listed
     given: dict[str, Any] = {
         name: p if isinstance(p, Price | None) else Price(p) for name, p in overrides.items()
     }
-    note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
-    return replace(found, source=note, **given)
+    return replace(listed, source=f"{listed.source}; {', '.join(sorted(given))} given", **given)
 
 
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
@@ -323,11 +323,11 @@ def compaction_turns(
     >>> round(compaction_turns(100_000, 20_000, 0, 2_000, claude), 3)
     4.125
     """
-    sizes = np.array([before])
-    rates = [prices.output, prices.cache_write or prices.input, prices.cache_read]
-    if any(rate is None for rate in rates):
+    answers, writes, reads = prices.output, prices.cache_write or prices.input, prices.cache_read
+    if answers is None or writes is None or reads is None:
         return None
-    answer, write, read = (float(rate.of(sizes)[0]) for rate in rates if rate is not None)
+    size = np.array(before)
+    answer, write, read = (float(price.of(size)) for price in (answers, writes, reads))
     saved = (before - after) * read
     once = summary_input * read + summary_output * answer + after * (write - read)
     return once / saved if saved > 0 else None
@@ -340,12 +340,9 @@ def _list_prices(
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
-    if isinstance(on, datetime):
-        moment = on
-    elif on is not None:
-        moment = datetime(on.year, on.month, on.day, tzinfo=UTC)
-    else:
-        moment = datetime.now(UTC)
+    moment = datetime.now(UTC) if on is None else on
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     day = moment.date().isoformat()
     source = f"genai-prices {_version('genai-prices')}"
     known = _entry(get_snapshot, id(get_snapshot()), model, provider)
@@ -366,7 +363,7 @@ def _list_prices(
         # one whose name begins alike
         lacking += [] if is_known else [f"the price of {brief(model)} itself"]
 
-    # How a request is served stands in its usage, or in the name under which a router sells it.
+    # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
     tier = "fast" if is_sold_fast else tier
     found = entry.get_prices(moment)
@@ -381,19 +378,17 @@ def _list_prices(
         found = variant
     longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
     write = found.cache_write_mtok if longer is None else longer
-    given = zip(
-        PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True
-    )
-    listed: dict[str, Any] = {name: _price(each) for name, each in given}
-    if region == "us" and seller.id == "anthropic":
-        listed = {name: each and each.times(_US) for name, each in listed.items()}
-    searches = getattr(found, "web_searches_kcount", None)
+    factor = _US if region == "us" and seller.id == "anthropic" else 1
+    searches = _price(getattr(found, "web_searches_kcount", None), 1)
     return Prices(
         model,
-        **listed,
+        input=_price(found.input_mtok, factor),
+        output=_price(found.output_mtok, factor),
+        cache_read=_price(found.cache_read_mtok, factor),
+        cache_write=_price(write, factor),
         source=source,
         date=day,
-        searches=None if searches is None else float(getattr(searches, "base", searches)),
+        searches=None if searches is None else searches.base,
         lacking=tuple(lacking),
     )
 
@@ -404,9 +399,12 @@ _version = cache(version)
 
 @lru_cache(maxsize=256)
 def _entry(
-    snapshot: Callable[[], Any], version: int, model: str, provider: str | None
+    snapshot: Callable[[], Any], _: int, model: str, provider: str | None
 ) -> tuple[Any, Any, str] | None:
-    """Return a model's provider, price entry and listed spelling, or None."""
+    """Return a model's provider, price entry and listed spelling, or None.
+
+    The second argument is the id of the snapshot, because a snapshot is no key for the cache.
+    """
     # A fine-tuned model has a price of its own, and so has one that a router gives away.
     name = model.rpartition("/")[2]
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
@@ -433,11 +431,10 @@ def _is_entry(entry: Any, name: str) -> bool:
     return not of_name.isdisjoint(of_entry)
 
 
-def _price(value: Any) -> Price | None:
-    """Read a price, which may have tiers."""
+def _price(value: Any, factor: float) -> Price | None:
+    """Read a price, which may have tiers, times a factor."""
     if value is None:
         return None
-    if hasattr(value, "tiers"):
-        tiers = ((int(tier.start), float(tier.price)) for tier in value.tiers)
-        return Price(float(value.base), tuple(tiers))
-    return Price(float(value))
+    tiers = [(int(tier.start), float(tier.price)) for tier in getattr(value, "tiers", ())]
+    price = Price(float(getattr(value, "base", value)), tuple(tiers))
+    return price if factor == 1 else price.times(factor)

@@ -32,6 +32,7 @@ from budgetkit.lab.figures.question import (
     label,
     layout,
     line,
+    named_line,
     note,
     plain,
     points,
@@ -46,7 +47,10 @@ from budgetkit.message import Data
 from budgetkit.plan import Ints
 
 _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
-
+_LINES: tuple[tuple[str, str, Spec], ...] = (
+    ("median", "in the middle", {}),
+    ("straight line", "straight on", {"dash": "dot", "width": 1.5}),
+)
 
 #: The quality of the median, without and with other conversations, measured by ``python -m benchmarks.promised`` on
 #: 2026-11-22.
@@ -70,41 +74,37 @@ def _table(drawn: Ints, limits: Mapping[str, int] | None = None, known: int = 0)
 
 
 def _draw(table: pd.DataFrame) -> Spec:
-    turns = table["turn"].tolist()
-    traces = []
-    for low, high, opacity in _BANDS:
-        around = table[high].tolist() + table[low].tolist()[::-1]
-        filled = {
-            "fill": "toself",
-            "fillcolor": translucent(BLUE, opacity),
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-        }
-        traces.append(line(turns + turns[::-1], around, mode="lines", **filled))
-    hover = "turn %{x}: %{y:,} in the middle<extra></extra>"
-    traces.append(
-        line(turns, table["median"], mode="lines", line={"color": BLUE}, hovertemplate=hover)
-    )
-    if "straight line" in table:
-        dots = {"color": BLUE, "dash": "dot", "width": 1.5}
-        hover = "turn %{x}: %{y:,} straight on<extra></extra>"
-        traces.append(
-            line(turns, table["straight line"], mode="lines", line=dots, hovertemplate=hover)
+    turns = table["turn"]
+    traces = [
+        line(
+            [*turns, *turns[::-1]],
+            [*table[high], *table[low][::-1]],
+            mode="lines",
+            fill="toself",
+            fillcolor=translucent(BLUE, opacity),
+            line={"width": 0},
+            hoverinfo="skip",
         )
+        for low, high, opacity in _BANDS
+    ]
+    for column, place, style in _LINES:
+        if column in table:
+            tip = f"turn %{{x}}: %{{y:,}} {place}<extra></extra>"
+            style = {"color": BLUE, **style}
+            traces.append(line(turns, table[column], mode="lines", line=style, hovertemplate=tip))
     limits = {
-        str(name): float(table[name].iloc[0])
+        name.removeprefix("limit: "): float(table[name].iloc[0])
         for name in table.columns
         if name.startswith("limit: ")
     }
     shapes = [across(at, ALARM) for at in limits.values()]
-    texts = [f"{plain(name.removeprefix('limit: '))} {at:,.0f}" for name, at in limits.items()]
-    # of two that lie close together the lower is named below its line
-    close = 0.1 * max(float(table[name].max()) for name in table.columns if name != "turn")
+    # Of two limits that lie close together, the lower is named below its line.
+    close = 0.1 * float(table.drop(columns="turn").to_numpy().max())
     notes = []
-    for text, at in zip(texts, limits.values(), strict=True):
+    for name, at in limits.items():
         is_below = any(0 < other - at < close for other in limits.values())
         anchors = {"xanchor": "right", "yanchor": "top" if is_below else "bottom"}
-        notes.append(note(text, 1, at, xref="paper", **anchors))
+        notes.append(note(f"{plain(name)} {at:,.0f}", 1, at, xref="paper", **anchors))
     x = {"title": "turn", "showgrid": False, "nticks": 8}
     y = {**TOKENS, "rangemode": "tozero"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
@@ -123,13 +123,11 @@ _MOST_WIDE = 400  # messages
 
 
 def _timeline_table(outcome: Replay) -> pd.DataFrame:
-    table = outcome.sections()
-    frame = outcome.frame()
-    left = frame["dropped"] + frame["summary_input"]
-    by_request = pd.DataFrame(
-        {"request": frame["request"], "limit": outcome.budget.usable, "dropped": left}
-    )
-    return table[["request", "turn", "section", "tokens", "cut"]].merge(by_request, on="request")
+    frame = outcome.frame()[["request", "dropped", "summary_input"]]
+    frame["dropped"] += frame.pop("summary_input")
+    frame.insert(1, "limit", outcome.budget.usable)
+    columns = ["request", "turn", "section", "tokens", "cut"]
+    return outcome.sections()[columns].merge(frame, on="request")
 
 
 def _draw_timeline(table: pd.DataFrame) -> Spec:
@@ -152,24 +150,26 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
         points(cuts["request"], height, name="dropped", marker=mark, text=texts, hoverinfo="text")
     )
     place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
-    more = {
-        "annotations": [note(f"usable window {limit:,}", 0, limit, **place)],
-        "shapes": [across(limit, ALARM)],
-    }
+    notes = [note(f"usable window {limit:,}", 0, limit, **place)]
+    shapes = [across(limit, ALARM)]
     y = {**TOKENS, "range": [0, limit * 1.23], "showgrid": False}
-    return {"data": traces, "layout": layout(340, _axis(table), y, **more, **LEGEND)}
+    drawn = layout(340, _axis(table), y, annotations=notes, shapes=shapes, **LEGEND)
+    return {"data": traces, "layout": drawn}
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
-    x = table["request"].tolist()
-    y = table[column].tolist()
-    # the last request is as wide as the others
-    x = [*x, *(at + 1 for at in x[-1:])]
-    y = [*y, *y[-1:]]
-    hover = "%{y:,} " + plain(name) + "<extra></extra>"
-    edge = {"width": 0, "shape": "hv"}
-    more = {"stackgroup": "one", "line": edge, "fillcolor": fill, "hovertemplate": hover}
-    return line(x, y, mode="lines", name=plain(name), **more)
+    x, y = table["request"], table[column]
+    return line(
+        # The last request is as wide as the others.
+        [*x, *(x[-1:] + 1)],
+        [*y, *y[-1:]],
+        mode="lines",
+        name=plain(name),
+        stackgroup="one",
+        line={"width": 0, "shape": "hv"},
+        fillcolor=fill,
+        hovertemplate=f"%{{y:,}} {plain(name)}<extra></extra>",
+    )
 
 
 def request_axis(last: int, every_turn: bool = False) -> Data:
@@ -192,10 +192,8 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
     y = {**TOKENS, "rangemode": "tozero"}
-    return {
-        "data": traces,
-        "layout": layout(340, _axis(table), y, hovermode="x unified", **LEGEND),
-    }
+    drawn = layout(340, _axis(table), y, hovermode="x unified", **LEGEND)
+    return {"data": traces, "layout": drawn}
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -210,97 +208,94 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
     frames = []
     for name, outcome in replays.items():
         frame = outcome.frame()
-        weighed = (
-            frame["cached"] * outcome.cache.read
-            + frame["written"] * outcome.cache.write
-            + frame["fresh"]
-        )
-        spent = frame["cost"] if has_prices else weighed + frame["summary_input"]
-        unit = "US dollars" if has_prices else "input tokens, weighed"
-        at = {"request": frame["request"], "turn": frame["turn"]}
-        rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
-        frames.append(pd.DataFrame(rows))
-    return pd.concat(frames, ignore_index=True)
+        spent = frame["cost"]
+        if not has_prices:
+            read, written = outcome.cache.read, outcome.cache.write
+            spent = frame["cached"] * read + frame["written"] * written + frame["fresh"]
+            spent += frame["summary_input"]
+        rows = frame[["request", "turn"]].assign(spent=spent.cumsum())
+        rows.insert(0, "policy", name)
+        frames.append(rows)
+    unit = "US dollars" if has_prices else "input tokens, weighed"
+    return pd.concat(frames, ignore_index=True).assign(unit=unit)
 
 
 def _draw_spending(table: pd.DataFrame) -> Spec:
-    policies = list(dict.fromkeys(table["policy"]))
     # A colour for each policy or, if all are used, another dash.
-    styles = {}
-    for number, policy in enumerate(policies):
-        dash = DASHES[number // len(LINES) % len(DASHES)]
-        styles[policy] = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+    styles: dict[Any, Spec] = {}
     traces = []
-    for policy, style in styles.items():
-        rows = table[table["policy"] == policy]
-        form = "%{y:,.4~g} " + plain(policy) + "<extra></extra>"
-        more = {"name": plain(policy), "hovertemplate": form}
-        traces.append(line(rows["request"], rows["spent"], line=style, **more))
+    for number, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
+        dash = DASHES[number // len(LINES) % len(DASHES)]
+        style: Spec = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+        styles[policy] = style
+        form = "%{y:,.4~g}"
+        traces.append(
+            named_line(rows["request"], rows["spent"], plain(str(policy)), form, line=style)
+        )
 
     # The names at the ends of the lines, upwards from the cheapest.
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
     highest = float(table["spent"].max())
     top = 1.05 * highest
-    gap = min(0.075, 1 / len(policies)) * highest
+    gap = min(0.075, 1 / len(styles)) * highest
     notes: list[Spec] = []
     places = {"xanchor": "left", "xshift": 4, "yanchor": "middle"}
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
         style = styles[policy]
-        swatch = f'<span style="color:{style["color"]}">{signs[str(style["dash"])]}</span>'
+        swatch = f'<span style="color:{style["color"]}">{signs[style["dash"]]}</span>'
         height = max(float(end), notes[-1]["y"] + gap) if notes else float(end)
         notes.append(note(f"{swatch} {label(policy)}", int(at), height, **places))
-    # They may have left the figure: what is too high comes down.
+    # Labels above the figure move down.
     for shown in reversed(notes):
         shown["y"] = min(shown["y"], highest)
         highest = shown["y"] - gap
-    unit = str(table["unit"].iloc[0])
-    y = {"title": unit, "range": [0, top or 1.0], "tickformat": tick_format(top)}
-    tall = max(320, 16 * len(policies) + 100)  # so that each name has a line
-    spec_layout = layout(tall, _axis(table), y, hovermode="x unified", annotations=notes)
-    spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
-    return {"data": traces, "layout": spec_layout}
+    y = {
+        "title": str(table["unit"].iloc[0]),
+        "range": [0, top or 1.0],
+        "tickformat": tick_format(top),
+    }
+    tall = max(320, 16 * len(styles) + 100)  # so that each name has a line
+    drawn = layout(tall, _axis(table), y, hovermode="x unified", annotations=notes)
+    drawn["margin"]["r"] = 24 + 7 * max(len(label(policy)) for policy in styles)
+    return {"data": traces, "layout": drawn}
 
 
 def _dropping_table(outcome: Replay) -> pd.DataFrame:
-    table = outcome.messages()
-    table = table[table["first"].notna()].copy()
-    last = len(outcome.placed.requests)
-    table["until"] = table["gone"].fillna(last + 1).astype("int64")
-    return table[
-        ["message", "turn", "role", "section", "tokens", "first", "until", "fate"]
-    ].reset_index(drop=True)
+    table = outcome.messages().dropna(subset="first", ignore_index=True)
+    end = len(outcome.placed.requests) + 1
+    until = table.pop("gone").fillna(end).astype("int64")
+    table.insert(6, "until", until)
+    return table.drop(columns="shrunk")
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
     # Pixels; of very many lines none may cover its neighbours.
     width = 2.0 if len(table) <= _MOST_WIDE else 0.5
-    fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = []
-    for fate in fates:
+    entries = []
+    for fate, shade in _FATES.items():
+        rows = table_rows(table[table["fate"] == fate])
+        if not rows:
+            continue
         # Each message's line from its first request to its removal.
         x: list[Any] = []
         y: list[Any] = []
         texts: list[Any] = []
-        for row in table_rows(table[table["fate"] == fate]):
+        for row in rows:
             text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
-            x += [int(row["first"]), int(row["until"]), None]
-            y += [int(row["message"])] * 2 + [None]
+            x += [int(row["first"]), row["until"], None]
+            y += [row["message"]] * 2 + [None]
             texts += [plain(text)] * 2 + [None]
-        style = {"color": _FATES[fate], "width": width}
+        style = {"color": shade, "width": width}
         traces.append(line(x, y, mode="lines", name=fate, line=style, **hover(texts)))
-    # Entries of the legend that are thick enough to see.
-    traces += [
-        line([None], [None], mode="lines", name=fate, line={"color": _FATES[fate], "width": 4})
-        for fate in fates
-    ]
+        # An entry of the legend that is thick enough to see.
+        entries.append(line([None], [None], mode="lines", name=fate, line={**style, "width": 4}))
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": "message", "autorange": "reversed", **counted(len(table))}
-    return {
-        "data": traces,
-        "layout": layout(340, request_axis(last, every_turn), y_axis, **LEGEND),
-    }
+    drawn = layout(340, request_axis(last, every_turn), y_axis, **LEGEND)
+    return {"data": traces + entries, "layout": drawn}
 
 
 def _say_timeline(table: pd.DataFrame) -> str:
@@ -315,9 +310,7 @@ def _say_timeline(table: pd.DataFrame) -> str:
 
 def _say_caching(table: pd.DataFrame) -> str:
     sent = int(table["sent"].sum())
-    return f"{table['cached'].sum() / max(1, sent):.0%} of {short(sent)} tokens sent".replace(
-        "%", " %"
-    )
+    return f"{100 * table['cached'].sum() / max(1, sent):.0f} % of {short(sent)} tokens sent"
 
 
 #: Draw each request by section, with the usable window and the requests that drop messages.

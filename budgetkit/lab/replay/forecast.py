@@ -62,7 +62,7 @@ _AGENT = (
     f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; they are not "
     "forecast"
 )
-# more requests in a turn than this show an agent at work; customers were served in four at most
+# more requests in a turn show an agent at work; customers were served in four at most
 _AGENT_STEPS = 4
 # the same of other conversations, in the middle one of so many at least; up to 1.2 bands beside others held
 _BURST_OF_OTHERS = 1.3
@@ -71,6 +71,7 @@ _CHANGE = 0.16  # the same of a conversation whose mean turn is known
 _ENOUGH = 5  # other conversations of the kind
 # of the normal distribution, so many in 100 lie beyond so many standard deviations
 _BAND = 0.1
+_NEVER = np.iinfo(np.int64).max
 _NORMAL = 1.645
 
 
@@ -166,12 +167,10 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
     """
     if len(sizes) < _LEAST_TURNS and steps > _AGENT_STEPS:
         return _AGENT
-    if sentence := bursts_notice(sizes, others):
-        return sentence
     known = [other for other in others if len(other) > 1]
-    if len(known) >= _ENOUGH and len(sizes) and not resembles(sizes, known):
-        return "the others do not resemble this conversation, and are left out"
-    return ""
+    is_alike = len(known) < _ENOUGH or not len(sizes) or resembles(sizes, known)
+    unlike = "the others do not resemble this conversation, and are left out"
+    return bursts_notice(sizes, others) or ("" if is_alike else unlike)
 
 
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
@@ -194,12 +193,11 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     if own is not None and own > _BURST:
         return _BURSTS.format("turns", 100 * own)
 
-    measured = [(other, found) for other in others if (found := _variation(other)) is not None]
-    if len(measured) < _OTHERS_THAT_BURST:
+    known = [other for other in others if _variation(other) is not None]
+    if len(known) < _OTHERS_THAT_BURST or (len(sizes) and not resembles(sizes, known)):
         return ""
-    middle = float(np.median([found for _, found in measured]))
-    like = [other for other, _ in measured]
-    if middle <= _BURST_OF_OTHERS or (len(sizes) and not resembles(sizes, like)):
+    middle = float(np.median([*map(_variation, known)]))
+    if middle <= _BURST_OF_OTHERS:
         return ""
     return _BURSTS.format("turns of the others", 100 * middle)
 
@@ -263,29 +261,20 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     between = max(0.0, apart / float(counts.sum() - (counts**2).sum() / counts.sum()))
     unseen = within / (within + seen * between) if within else float(not between)
 
-    # How the others went on, in the middle; and how far each lay from what the rest say of it.
+    # The median of the others' later turns, and the distance of each from its prediction by the rest.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
     first = np.array([np.mean(other[:seen]) for other in known])
-    goes_on = [place for place, other in enumerate(known) if len(other) > seen]
-    middles = {place: float(np.median(np.delete(later, place))) for place in goes_on}
-    distances = [
-        abs(
-            float(
-                np.log(later[place])
-                - (1 - unseen) * np.log(first[place])
-                - unseen * np.log(middles[place])
-            )
-        )
-        for place in goes_on
-    ]
+    middles = np.array([np.median(np.delete(later, place)) for place in range(len(known))])
+    expected = (1 - unseen) * np.log(first) + unseen * np.log(middles)
+    goes_on = counts > seen
+    distances = np.abs(np.log(later) - expected)[goes_on]
     middle = float(np.median(later) / own) ** unseen
-    farthest = upper(distances, _BAND)
+    farthest = upper(distances.tolist(), _BAND)
     if farthest is None:
         return Pace(middle, float(np.sqrt(between * unseen + _CHANGE)))
 
     # The turns that a path draws spread about their mean too; that is in the distances already.
-    to_come = float(np.median([len(known[place]) - seen for place in goes_on]))
-    drawn = float(np.var(sizes)) / own**2 / to_come
+    drawn = float(np.var(sizes)) / own**2 / float(np.median(counts[goes_on] - seen))
     spread = float(np.sqrt(max(0.0, (farthest / _NORMAL) ** 2 - drawn)))
     return Pace(middle, spread, is_whole=True)
 
@@ -326,9 +315,10 @@ def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFram
     rows = []
     for event, limit in limits.items():
         passed = drawn > limit
-        at = np.where(passed.any(axis=1), passed.argmax(axis=1) + 1, np.iinfo(np.int64).max)
-        turns = np.quantile(at, (0.05, 0.5, 0.95), method="higher")
-        known = [pd.NA if turn == np.iinfo(np.int64).max else int(turn) for turn in turns.tolist()]
-        rows.append((event, float(limit), float(passed.any(axis=1).mean()), *known))
+        is_reached = passed.any(axis=1)
+        at = np.where(is_reached, passed.argmax(axis=1) + 1, _NEVER)
+        turns = np.quantile(at, (0.05, 0.5, 0.95), method="higher").tolist()
+        known = [pd.NA if turn == _NEVER else int(turn) for turn in turns]
+        rows.append((event, float(limit), float(is_reached.mean()), *known))
     columns = ["event", "limit", "reached", "low", "median", "high"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], "Int64"))

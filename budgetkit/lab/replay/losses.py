@@ -24,7 +24,7 @@ PROXY = "proxy: rare word again"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
 _SHORTEST = 3
-_MOST = 3  # messages that a word stands in, to tell anything
+_MOST = 3  # maximum number of messages with a rare word
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
@@ -87,26 +87,21 @@ def _pairs_by_mark(trace: Trace) -> Iterator[tuple[int, int, str]]:
 def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
     """Yield pairs of messages that share a rare word."""
     words = [_words(message) for message in trace.messages]
-    vocabulary = {word for message_words in words for word in message_words}
-    lower = {word for word in vocabulary if word.islower() and word.isalpha()}
-    folded = {w: w.casefold() for w in vocabulary}
-    often = Counter(
-        word for message_words in words for word in {folded[word] for word in message_words}
-    )
+    folded = {word: word.casefold() for of_message in words for word in of_message}
+    lower = {word for word in folded if word.islower() and word.isalpha()}
+    often = Counter(word for of_message in words for word in {folded[w] for w in of_message})
     turns = trace.turn_numbers.tolist()
     introduced: dict[str, int] = {}
     for index, message in enumerate(trace.messages):
         shared = [word for word in words[index] if 1 < often[folded[word]] <= _MOST]
-        earlier = [
-            w for w in shared if turns[introduced.setdefault(folded[w], index)] < turns[index]
-        ]
+        shared.sort(key=lambda word: (often[folded[word]], word.lower() in lower, -len(word)))
         pairs: dict[int, str] = {}
-        for word in sorted(
-            earlier, key=lambda word: (often[folded[word]], word.lower() in lower, -len(word))
-        ):
-            if trace.messages[first := introduced[folded[word]]].role not in SYSTEM_ROLES:
+        for word in shared:
+            first = introduced.setdefault(folded[word], index)
+            is_earlier = turns[first] < turns[index]
+            if is_earlier and trace.messages[first].role not in SYSTEM_ROLES:
                 pairs.setdefault(first, word)
-        # A result names what it was asked for; that it was asked stands in the call.
+        # A tool's result repeats the words of its call, which needs them.
         if message.role != "tool":
             yield from ((index, first, word) for first, word in sorted(pairs.items()))
 
@@ -146,26 +141,26 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     True
     """
     pairs = evidence(outcome.trace) if pairs is None else pairs
-    sents = outcome.placed.sents
+    placed = outcome.placed
+    requests = len(placed.requests)
     at, needs, there = needed_there(outcome, pairs)
-    needed = np.bincount(at, minlength=len(sents))
-    present = np.bincount(at[there], minlength=len(sents))
-    limits = outcome.columns[outcome.section]["limit"]
-    tokens = outcome.placed.tokens
-    possible = np.zeros(len(limits), "int64")  # needed pairs that fit into each request
+    needed = np.bincount(at, minlength=requests)
+    present = np.bincount(at[there], minlength=requests)
+    limits = np.maximum(outcome.columns[outcome.section]["limit"], 0)
+    possible = np.zeros(requests, "int64")
     for request in np.unique(at).tolist():
+        # The smallest needed messages first, the last one in part.
         slots, wanted = np.unique(needs[at == request], return_counts=True)
-        size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
+        size = np.where(placed.prunable[slots], placed.tokens[slots], 0)
         order = np.argsort(size / wanted, kind="stable")
-        room = float(max(0, limits[request]))
-        ends = np.cumsum(size[order])
-        part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
-        part[size[order] == 0] = 1
+        size = size[order]
+        left = limits[request] - (np.cumsum(size) - size)
+        part = np.where(size == 0, 1, np.clip(left / np.maximum(size, 1), 0, 1))
         possible[request] = int((part * wanted[order]).sum() + 1e-9)
     return pd.DataFrame(
         {
-            "request": np.arange(1, len(sents) + 1),
-            "turn": [request.number for request in outcome.placed.requests],
+            "request": np.arange(1, requests + 1),
+            "turn": [request.number for request in placed.requests],
             "needed": needed,
             "present": present,
             "possible": possible,
@@ -180,17 +175,12 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))
-    # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
-    at = np.where(
-        asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")
-    )
-    at, needs = at[at < len(sents)], needs[at < len(sents)]
-    gone, shrunk = (
-        np.array(column, "int64")[needs] for column in (outcome.kept.gone, outcome.kept.shrunk)
-    )
-    there = (
-        ~outcome.placed.unsent[needs]
-        & ((gone == NEVER) | (gone > at))
-        & ((shrunk == NEVER) | (shrunk > at))
-    )
+    # An answer belongs to the request that ends before it; any other message to the first that sends it.
+    at = np.searchsorted(sents, later + ~asks[later], "left")
+    is_sent = at < len(sents)
+    at, needs = at[is_sent], needs[is_sent]
+    there = ~outcome.placed.unsent[needs]
+    for column in (outcome.kept.gone, outcome.kept.shrunk):
+        since = np.array(column, "int64")[needs]
+        there &= (since == NEVER) | (since > at)
     return at, needs, there

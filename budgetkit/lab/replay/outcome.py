@@ -92,8 +92,8 @@ class Replay:
         if self.prices is None:
             return np.full(len(sent), np.nan)
         fresh = sent - self.cached - self.written
-        answered = self.prices.cost(fresh, self.cached, self.written, self.output)
-        return answered + self.summary_cost
+        cost = self.prices.cost(fresh, self.cached, self.written, self.output)
+        return cost + self.summary_cost
 
     @property
     def summary_cost(self) -> Floats:
@@ -105,19 +105,18 @@ class Replay:
         prompt = self.summary_prompts
         if self.prices is None:
             return np.full(len(prompt), np.nan)
-        calls = np.array(self.kept.summaries)
-        wrote = np.array(self.kept.summary_output)
+        cached = written = none = np.zeros_like(prompt)
+        fresh = prompt
         call = self.policy.summary_call
-        none = np.zeros_like(prompt)
-        if call is None:
-            return self.prices.cost(prompt, none, none, wrote)
-        if call.prefix == "shared":
-            instruction = calls * call.instruction
-            return self.prices.cost(instruction, prompt - instruction, none, wrote)
-        again = self.prices.cost(none, (call.calls - 1) * prompt, none, none)
-        if call.cache_write:
-            return self.prices.cost(none, none, prompt, wrote) + again
-        return self.prices.cost(prompt, none, none, wrote) + again
+        if call is not None and call.prefix == "shared":
+            fresh = np.array(self.kept.summaries) * call.instruction
+            cached = prompt - fresh
+        elif call is not None and call.cache_write:
+            fresh, written = none, prompt
+        cost = self.prices.cost(fresh, cached, written, np.array(self.kept.summary_output))
+        if call is not None and call.prefix != "shared":
+            cost = cost + self.prices.cost(none, (call.calls - 1) * prompt, none, none)
+        return cost
 
     @property
     def summary_prompts(self) -> Ints:
@@ -145,7 +144,7 @@ class Replay:
             except the first two), dropped_messages, shrunk_messages, summary_calls, summary_input, summary_output,
             over, output (int64) and cost (float64). ``sent = history + others = cached + written + fresh``.
         """
-        retention = self.kept
+        kept = self.kept
         sent = self.sent
         history = self.granted[self.section]
         return pd.DataFrame(
@@ -158,12 +157,12 @@ class Replay:
                 "cached": self.cached,
                 "written": self.written,
                 "fresh": sent - self.cached - self.written,
-                "dropped": retention.dropped,
-                "dropped_messages": retention.dropped_messages,
-                "shrunk_messages": retention.shrunk_messages,
-                "summary_calls": retention.summaries,
-                "summary_input": retention.summary_input,
-                "summary_output": retention.summary_output,
+                "dropped": kept.dropped,
+                "dropped_messages": kept.dropped_messages,
+                "shrunk_messages": kept.shrunk_messages,
+                "summary_calls": kept.summaries,
+                "summary_input": kept.summary_input,
+                "summary_output": kept.summary_output,
                 "over": self.over,
                 "output": self.output,
                 "cost": self.cost,
@@ -180,18 +179,14 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            demand = self._demand() if section == self.section else column["demand"]
-            tokens = self.granted[section]
-            rows = {
-                **self._places,
-                "section": section,
-                "demand": demand,
-                "limit": column["limit"],
-                "tokens": tokens,
-                "cut": np.maximum(demand - tokens, 0),
-            }
-            frames.append(pd.DataFrame(rows))
-        return pd.concat(frames, ignore_index=True)
+            rows = pd.DataFrame({**self._places, "section": section, **column})
+            if section == self.section:
+                rows["demand"] = self._demand()
+            rows["tokens"] = self.granted[section]
+            rows["cut"] = (rows["demand"] - rows["tokens"]).clip(lower=0)
+            frames.append(rows)
+        names = ["request", "turn", "section", "demand", "limit", "tokens", "cut"]
+        return pd.concat(frames, ignore_index=True)[names]
 
     @property
     def _places(self) -> dict[str, Any]:
@@ -208,16 +203,19 @@ class Replay:
             it), shrunk and gone (the request at which it became a placeholder, and the first request without it; Int64,
             missing if never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
-        retention = self.kept
-        past = self.placed.tally.past
-        sents = self.placed.sents
-        slots = np.arange(len(past))
-        first = np.searchsorted(sents, slots, "right") + 1
-        first = np.where(self.placed.unsent, len(sents) + 1, first)
-        state = np.array(retention.state, "int64")
-        stays = np.array(retention.gone, "int64") == NEVER
+        placed = self.placed
+        slots = np.arange(len(placed.tokens))
+        first = np.searchsorted(placed.sents, slots, "right")
+        never = placed.unsent | (first >= len(placed.sents))
+        gone = np.array(self.kept.gone, "int64")
+        state = np.array(self.kept.state, "int64")
         fates = np.select(
-            [self.placed.unsent, stays & (state == SHRUNK), stays, state == SUMMARISED],
+            [
+                placed.unsent,
+                (gone == NEVER) & (state == SHRUNK),
+                gone == NEVER,
+                state == SUMMARISED,
+            ],
             [UNSENT, "shrunk", "kept", "summarised"],
             "dropped",
         )
@@ -226,11 +224,11 @@ class Replay:
                 "message": slots,
                 "turn": self.trace.turn_numbers,
                 "role": self.trace.roles,
-                "section": [item.section for item in past],
-                "tokens": self.placed.tokens,
-                "first": _when(np.where(first > len(sents), NEVER, first - 1)),
-                "shrunk": _when(np.array(retention.shrunk)),
-                "gone": _when(np.array(retention.gone)),
+                "section": [item.section for item in placed.tally.past],
+                "tokens": placed.tokens,
+                "first": _when(np.where(never, NEVER, first)),
+                "shrunk": _when(np.array(self.kept.shrunk)),
+                "gone": _when(gone),
                 "fate": fates,
             }
         )
@@ -275,13 +273,8 @@ class Replay:
 
     def present(self, request: int) -> list[int]:
         """List the messages in a request, including placeholders but not summaries."""
-        self._check(request)
-        sent = self.placed.requests[request - 1].sent
-        unsent = self.placed.unsent
-        there = (
-            slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request
-        )
-        return [slot for slot in there if not unsent[slot]]
+        absent = {*self.absent(request), *np.flatnonzero(self.placed.unsent).tolist()}
+        return [s for s in range(self.placed.requests[request - 1].sent) if s not in absent]
 
     def _demand(self) -> Ints:
         sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
@@ -306,10 +299,7 @@ class Replay:
             (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent")
             for name, tokens in shown
         ]
-        if self.prices is not None and not np.isnan(totals["cost"]):
-            cost = [f"Cost: {totals['cost']:,.4f}"]
-        else:
-            cost = []
+        cost = [] if np.isnan(totals["cost"]) else [f"Cost: {totals['cost']:,.4f}"]
         title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
         title += f", {int(totals['sent']):,} tokens sent"
         return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
@@ -351,15 +341,14 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     else:
         entries: Iterable[Any] = replays if isinstance(replays, Iterable) else [replays]
         named = [(repr(getattr(entry, "policy", None)), entry) for entry in entries]
-    strange = [entry for _, entry in named if not isinstance(entry, Replay)]
-    if strange:
-        raise TypeError(
-            wrong_type("replay", strange[0], "results of bk.replay, in a list or a mapping")
-        )
+    for _, entry in named:
+        if not isinstance(entry, Replay):
+            expected = "results of bk.replay, in a list or a mapping"
+            raise TypeError(wrong_type("replay", entry, expected))
     if not named:
         raise ValueError("No replays to rank. Pass at least one.")
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
-    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
+    by = "cost" if table["cost"].notna().all() else "relative_cost"
     return table.sort_values(by, kind="stable", ignore_index=True)
 
 

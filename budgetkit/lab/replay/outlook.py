@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from budgetkit.lab.replay.forecast import (
     pace_beside,
     paths,
 )
-from budgetkit.lab.replay.replaying import TraceDemand, demand_of, limits_of
+from budgetkit.lab.replay.replaying import demand_of, limits_of
 from budgetkit.models import Model, models_of, resolve
 from budgetkit.plan import Floats, Ints, with_undeclared
 from budgetkit.requests import Framing
@@ -30,8 +31,8 @@ from budgetkit.trace import DEFAULT_ROLES, Roles, Trace
 from budgetkit.trace.tally import running_sums
 
 Preset = Callable[[Model], Budget]
-MOST_OTHERS = 30  # conversations that say how such ones go on; more tell little more
-_AT_ONCE = 100  # paths whose requests are planned at once, so that memory stays small
+MOST_OTHERS = 30  # other conversations to learn the pace from; more add little
+_AT_ONCE = 100  # continuations planned at once, to bound memory
 
 
 def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> Ints:
@@ -109,8 +110,8 @@ def outlook(
     Examples
     --------
     >>> import budgetkit as bk
-    >>> found = outlook(bk.load_trace("support-chat"), [bk.model("gpt-5.4")], bk.presets.working_memory)
-    >>> found["event"].tolist()
+    >>> forecast = outlook(bk.load_trace("support-chat"), [bk.model("gpt-5.4")], bk.presets.working_memory)
+    >>> forecast["event"].tolist()
     ['first cut', 'window full']
     """
     trace = trace_of(trace)
@@ -123,18 +124,18 @@ def outlook(
         count = counter(model)
         sizes = [turn_sizes(each, count) for each in (trace, *others[:MOST_OTHERS])]
         pace = pace_beside(sizes[0], sizes[1:])
-        drawn = contexts(trace, count, turns, samples, seed, pace=pace)
-        found = [
-            first_cut(trace, budget, count, turns, samples, seed, pace=pace),
-            first_over(drawn, {"window full": budget.window}),
+        forecast = Forecast(trace, count, turns, samples, seed, pace=pace)
+        events = [
+            forecast.first_cut(budget),
+            first_over(forecast.contexts, {"window full": budget.window}),
         ]
         if prices is not None and money is not None:
-            cost = spent(drawn, prices(model.name))
+            cost = spent(forecast.contexts, prices(model.name))
             if cost is not None:
-                found.append(first_over(cost, {"money spent": money}))
-        table = pd.concat(found, ignore_index=True)
+                events.append(first_over(cost, {"money spent": money}))
+        table = pd.concat(events, ignore_index=True)
         table.insert(0, "model", model.name)
-        answers = sum(message.role == "assistant" for message in trace.messages)
+        answers = trace.roles.count("assistant")
         table["notice"] = notice(sizes[0], sizes[1:], answers / len(trace.turns))
         frames.append(table)
     return pd.concat(frames, ignore_index=True)
@@ -148,20 +149,92 @@ def pace_of(
     return pace_beside(sizes[0], sizes[1:])
 
 
-def contexts(
-    trace: Trace,
-    counter: Count,
-    turns: int,
-    samples: int = 500,
-    seed: int = 0,
-    framing: Framing | None = None,
-    pace: Pace | None = None,
-) -> Ints:
-    """Return the context size after each recorded and each drawn turn."""
-    sizes = turn_sizes(trace, counter, framing)
-    start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
-    known = start + np.cumsum(sizes)
-    return with_known(known, paths(sizes, turns, int(known[-1]), samples, seed, pace=pace))
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Continuations of a conversation, drawn from its own turns.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation so far.
+    counter : callable
+        Function that counts the tokens in a text.
+    turns, samples, seed : int
+        Number of turns to draw, number of continuations, and seed of the draws.
+    framing : Framing, optional
+        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
+    pace : Pace, optional
+        The growth of later turns; default: estimated from the turns seen.
+    """
+
+    trace: Trace
+    counter: Count
+    turns: int
+    samples: int = 500
+    seed: int = 0
+    framing: Framing | None = None
+    pace: Pace | None = None
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Tokens of each recorded turn."""
+        return turn_sizes(self.trace, self.counter, self.framing)
+
+    @cached_property
+    def contexts(self) -> Ints:
+        """The context size after each recorded and each drawn turn, one row per continuation."""
+        counts = self.trace.counts(self.counter, self.framing)
+        known = counts[: self.trace.turns[0].start].sum() + np.cumsum(self.sizes)
+        ahead = paths(self.sizes, self.turns, int(known[-1]), self.samples, self.seed, self.pace)
+        return with_known(known, ahead)
+
+    def first_cut(self, budget: Budget, roles: Roles | None = None) -> pd.DataFrame:
+        """Return the turn at which the history first exceeds its limit.
+
+        A replay cuts at that turn. The result is a distribution over the continuations.
+        """
+        if roles is None:
+            roles = budget.roles or DEFAULT_ROLES
+        if not budget.roles and budget.undeclared == "error":
+            budget = replace(budget, undeclared="pool")
+        trace = self.trace
+        framing = trace.framing_of(self.counter, self.framing)
+        demand = demand_of(trace, self.counter, roles, framing, None, "turn")
+
+        def excess(demands: Mapping[str, Ints], uncut: Callable[[str], Ints]) -> tuple[Ints, Ints]:
+            """Return the excess of the history over its limit, and the limit."""
+            history = demands[demand.section]
+            flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
+            lines = with_undeclared(replace(budget, deficit="signed"), flat)
+            limit = limits_of(lines, flat, demand.section, uncut)[2].clip(0).reshape(history.shape)
+            return history - limit, limit
+
+        # The tokens of each section before each turn, and at the end.
+        edges = [turn.start for turn in trace.turns] + [trace.turns[-1].end]
+        tally = demand.placed.tally
+        entered, none = running_sums(tally.past), np.zeros(len(tally.past) + 1, "int64")
+        sums = {name: entered.get(name, none)[edges] for name in demand.sections}
+
+        def drawn_excess(turns: Ints, pace: Floats) -> Ints:
+            """Return the excess in drawn turns.
+
+            The demand of a section is its current tokens, those of earlier drawn turns, and the turn's own.
+            """
+            demands = {}
+            for name, column in sums.items():
+                left = np.diff(column)[turns]
+                growth = np.rint((np.cumsum(left, axis=1) - left) * pace).astype("int64")
+                lasting = demand.sections[name] - column[:-1]
+                demands[name] = column[-1] + growth + lasting[turns]
+            return excess(demands, lambda name: demand.uncut[name][turns].ravel())[0]
+
+        known, limit = excess(demand.sections, lambda name: demand.uncut[name])
+        pace = self.pace or own_pace(self.sizes)
+        drawn, paces = draws(len(trace.turns), self.turns, self.samples, self.seed, pace)
+        parts = [slice(start, start + _AT_ONCE) for start in range(0, self.samples, _AT_ONCE)]
+        ahead = np.concatenate([drawn_excess(drawn[part], paces[part]) for part in parts])
+        table = first_over(with_known(known, ahead), {"first cut": 0})
+        return table.assign(limit=float(limit[-1]))
 
 
 def with_known(known: Ints, drawn: Ints) -> Ints:
@@ -173,72 +246,6 @@ def with_known(known: Ints, drawn: Ints) -> Ints:
     [[1, 2, 3], [1, 2, 4]]
     """
     return np.concatenate((np.broadcast_to(known, (len(drawn), len(known))), drawn), axis=1)
-
-
-def first_cut(
-    trace: Trace,
-    budget: Budget,
-    counter: Count,
-    turns: int,
-    samples: int = 500,
-    seed: int = 0,
-    roles: Roles | None = None,
-    framing: Framing | None = None,
-    pace: Pace | None = None,
-) -> pd.DataFrame:
-    """Return the turn at which the history first exceeds its limit.
-
-    A replay cuts at that turn. The result is a distribution over drawn paths.
-    """
-    if roles is None:
-        roles = budget.roles or DEFAULT_ROLES
-    if not budget.roles and budget.undeclared == "error":
-        budget = replace(budget, undeclared="pool")
-    framing = trace.framing_of(counter, framing)
-    trace_demand = demand_of(trace, counter, roles, framing, None, "turn")
-    edges = [turn.start for turn in trace.turns] + [trace.turns[-1].end]
-    tally = trace_demand.placed.tally
-    entered, none = running_sums(tally.past), np.zeros(len(tally.past) + 1, "int64")
-    sums = {name: entered.get(name, none)[edges] for name in trace_demand.sections}
-    asked = _Asked(budget, trace_demand, sums)
-    known, limit = asked.over(trace_demand.sections, lambda name: trace_demand.uncut[name])
-    pace = pace or own_pace(turn_sizes(trace, counter, framing))
-    drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
-    parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
-    ahead = [asked.drawn(drawn[part], paces[part]) for part in parts]
-    found = first_over(with_known(known, np.concatenate(ahead)), {"first cut": 0})
-    return found.assign(limit=float(limit[-1]))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The demand of each turn, and the tokens of each section between turns."""
-
-    budget: Budget
-    trace_demand: TraceDemand
-    sums: Mapping[str, Ints]
-
-    def drawn(self, turns: Ints, pace: Floats) -> Ints:
-        """Return the excess of the history over its limit in drawn turns.
-
-        The demand of a section is its current tokens, those of earlier drawn turns, and the turn's own.
-        """
-        demands = {}
-        for name, column in self.sums.items():
-            left = np.diff(column)[turns]
-            growth = np.rint((np.cumsum(left, axis=1) - left) * pace).astype("int64")
-            lasting = self.trace_demand.sections[name] - column[:-1]
-            demands[name] = column[-1] + growth + lasting[turns]
-        return self.over(demands, lambda name: self.trace_demand.uncut[name][turns].ravel())[0]
-
-    def over(self, demands: Mapping[str, Ints], uncut: Callable[[str], Ints]) -> tuple[Ints, Ints]:
-        """Return the excess of the history over its limit, and the limit."""
-        section = self.trace_demand.section
-        history = demands[section]
-        flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
-        budget = with_undeclared(replace(self.budget, deficit="signed"), flat)
-        limit = limits_of(budget, flat, section, uncut)[2].clip(0).reshape(history.shape)
-        return history - limit, limit
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:

@@ -84,8 +84,8 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
     """Return one request before each answer, and one after each unanswered turn."""
-    answers = [i for i in range(turn.start, turn.end) if messages[i].role == "assistant"]
-    answered = [i for i in answers if i > turn.start] or [turn.sent]
+    places = range(turn.start + 1, turn.end)
+    answered = [i for i in places if messages[i].role == "assistant"] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
         answered.append(turn.end)
     return [Turn(turn.number, turn.start, sent, turn.end) for sent in answered]
@@ -93,14 +93,11 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
     """Return the billed output of each request, from that of its messages."""
-    sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
-        return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
-    ends = [min(r.sent + 1, len(billed)) for r in requests]
-    return np.array(
-        [sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)],
-        "int64",
-    )
+        outputs = [billed[r.start : r.end].sum() for r in requests]
+    else:
+        outputs = [billed[r.sent : r.sent + 1].sum() for r in requests]
+    return np.array(outputs, "int64")
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
@@ -130,16 +127,15 @@ def block_positions(messages: Sequence[Message]) -> Ints:
     >>> block_positions([Message({"role": "user", "content": "Go."}), asks, *results]).tolist()
     [0, 1, 3, 4, 4]
     """
-    sizes = []
-    before = ""
+    sizes = [0]
+    after_result = False
     for message in messages:
-        if message.role in RESULT_ROLES:
-            sizes.append(int(before not in RESULT_ROLES))
-        else:
-            texts = len(message.parts) if message.raw.get("content") else 0
-            sizes.append(max(1, texts + bool(message.tool_calls)))
-        before = message.role
-    return np.concatenate(([0], np.cumsum(sizes, dtype="int64"))).astype("int64")
+        texts = len(message.parts) if message.raw.get("content") else 0
+        size = max(1, texts + bool(message.tool_calls))
+        is_result = message.role in RESULT_ROLES
+        sizes.append(int(not after_result) if is_result else size)
+        after_result = is_result
+    return np.cumsum(sizes, dtype="int64")
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
@@ -148,9 +144,9 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
     0 if a clock was set back.
     """
     times = np.array([seconds(messages[r.sent - 1].raw.get("timestamp")) for r in requests])
-    known_places = np.flatnonzero(~np.isnan(times))
+    known = np.flatnonzero(~np.isnan(times))
     pause = np.full(len(times), np.nan)
-    pause[known_places[1:]] = np.maximum(np.diff(times[known_places]), 0)
+    pause[known[1:]] = np.maximum(np.diff(times[known]), 0)
     return pause
 
 
@@ -198,10 +194,10 @@ class PrefixLayout:
     @cached_property
     def passages(self) -> Ints:
         """Tokens of the passages retrieved for each request."""
-        sizes = np.zeros(len(self.tokens) + 1, "int64")
+        sizes = np.zeros(len(self.tokens), "int64")
         for index, passages in self.tally.retrieved.items():
-            sizes[index + 1] = sum(item.tokens for item in passages)
-        sums = np.cumsum(sizes)
+            sizes[index] = sum(item.tokens for item in passages)
+        sums = _sums(sizes)
         return np.asarray(sums[self.sents] - sums[self.starts])
 
     def head(self) -> int:
@@ -227,9 +223,7 @@ class PrefixLayout:
         sents = self.sents
         passages = self.passages
         edges = np.full(len(starts), -1, dtype="int64")
-        if len(starts) < 2:
-            return edges
-        # A request goes on where the last one ended, unless passages that stood before its turn have gone.
+        # A request continues at the end of the last one, unless passages before its turn are gone.
         same_turn = starts[1:] == starts[:-1]
         passages_gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
         edges[1:] = np.where(passages_gone, starts[:-1], sents[:-1])
@@ -262,15 +256,15 @@ def place(
             past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
         tally = replace(tally, past=past, present=present)
     past = _with_calls(tally.past, section)
-    # A late result, which comes after the user spoke again, is pruned with its call.
+    # A late result, which follows another user message, is pruned with its call.
     present = _with_calls(tally.present, section)
-    begins = {r.start for r in requests}
-    called: dict[object, int] = {}
+    turn_starts = {r.start for r in requests}
+    callers: dict[object, int] = {}
     start = 0
     for slot, item in enumerate(present):
-        if slot in begins:
+        if slot in turn_starts:
             start = slot
-        caller = called.setdefault(item.group, slot) if item.group is not None else slot
+        caller = callers.setdefault(item.group, slot) if item.group is not None else slot
         if caller < start and past[caller].section == section:
             present[slot] = replace(item, section=section)
     tally = replace(tally, past=past, present=present)
@@ -324,12 +318,12 @@ def equal_prefix(
     starts = placed.starts
     running = placed.running
     passages = placed.passages
-    # The history up to the slot, what no policy prunes before it, and of this turn what stands before it.
+    # The history up to the slot, and before it the unpruned messages of earlier turns and of this turn.
     earlier = placed.earlier[np.minimum(equal_to, starts)]
     of_this_turn = running[np.maximum(equal_to, starts)] - running[starts]
     equal = pruned + earlier + of_this_turn
 
-    # Schemas stand behind the opening messages, passages between the earlier turns and this one.
+    # Schemas follow the opening messages; passages lie between the earlier turns and this one.
     equal += np.where(equal_to >= placed.tally.opening, placed.schemas, 0)
     if passages.any():
         same_passages = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
@@ -376,9 +370,8 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:
         return np.full(len(placed.requests) - 1, -1, dtype="int64")
-    first = next(
-        (i for i, item in enumerate(tally.past) if item.section == section), len(tally.past)
-    )
+    sections = [item.section for item in tally.past]
+    first = sections.index(section) if section in sections else len(sections)
     starts = placed.starts[:-1]
     now = _sums(_in(tally.present, section).astype("int64"))
     # It may start in the turn itself, with a message that goes to another section later.
@@ -387,5 +380,5 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
 
 
 def _sums(tokens: Ints) -> Ints:
-    """Return running sums of the messages' tokens."""
+    """Return running sums, from 0."""
     return np.concatenate(([0], np.cumsum(tokens)))

@@ -160,10 +160,7 @@ class PromptCache:
         used = times.tolist()
         ends = sent.tolist()
         shares = equal.tolist()
-        if new_blocks is None or self.lookback is None:
-            blocks = [0] * len(ends)
-        else:
-            blocks = new_blocks.tolist()
+        blocks = [0] * len(ends) if new_blocks is None else new_blocks.tolist()
         for now in range(1, len(ends)):
             shared = ends[now]
             passed = 0
@@ -173,7 +170,9 @@ class PromptCache:
             for earlier in range(now - 1, max(-1, least), -1):
                 shared = min(shared, shares[earlier + 1])
                 passed = passed + blocks[earlier + 1]
-                if shared <= best or shared < self.minimum or passed > (self.lookback or passed):
+                if shared <= best or shared < self.minimum:
+                    break
+                if self.lookback is not None and passed > self.lookback:
                     break
                 alive = self.lifetime is None or times[now] - used[earlier] <= self.lifetime
                 if alive and best < ends[earlier] <= shared:

@@ -170,7 +170,7 @@ def replay(
     placed = demand.placed
     section = placed.section
 
-    # 3. The limits of every section: what the history may take, and what is sent beside it.
+    # 3. The limit of the history, and the tokens of the other sections.
     budget = with_undeclared(replace(budget, deficit="signed"), demand.sections)
     columns, others, limits = limits_of(
         budget, demand.sections, section, lambda name: demand.uncut[name]
@@ -189,28 +189,29 @@ def replay(
     )
     edges = np.maximum(first_changes, 0).tolist()
     visits = [*map(Visit, rooms, demand.entering, edges, demand.leaving)]
-    summaries: dict[int, Message] = {}  # by the first slot that each stands for
+    summaries: dict[int, Message] = {}  # by the first message that each replaces
 
     def measure(slots: list[int]) -> int | None:
         text = policy.write([summaries.get(slot, trace.messages[slot]) for slot in slots])
         if text is None:
             return None
-        summaries[slots[0]] = Message({"role": summary_role(start_on), "content": text})
-        return framing.message(summaries[slots[0]], count)
+        summary = Message({"role": summary_role(start_on), "content": text})
+        summaries[slots[0]] = summary
+        return framing.message(summary, count)
 
     retained = retain(demand.slots(trace, policy), visits, policy, measure, start_on)
 
     # 5. The sent tokens: the pruned history, pinned messages, and the other sections.
     history = np.array(retained.tokens, "int64") + demand.pinned
     over = np.array(retained.over, "int64")
-    columns = allocate_columns(budget, {**demand.sections, section: history}, len(history))
+    demands = {**demand.sections, section: history}
+    columns = allocate_columns(budget, demands, len(history))
     granted = {name: column["granted"].copy() for name, column in columns.items()}
     if policy.floor.conflict == "shrink":
         # The other sections shrink for the history's floor; only the tokens still missing are over.
         for row in np.flatnonzero(over).tolist():
-            floor = int(history[row])
-            sizes = {name: int(column[row]) for name, column in demand.sections.items()}
-            plan = allocate(with_promise(budget, section, floor), sizes | {section: floor})
+            tokens = {name: int(column[row]) for name, column in demands.items()}
+            plan = allocate(with_promise(budget, section, tokens[section]), tokens)
             for grant in plan.grants:
                 granted[grant.section][row] = grant.granted
             over[row] = max(0, -plan.free)
@@ -218,27 +219,26 @@ def replay(
     sent = sum(granted.values(), np.zeros_like(history))
 
     # 6. The prefix shared with the last request, and its cached part.
-    equal = equal_prefix(
-        placed, first_changes, np.array(retained.equal_to), np.array(retained.equal), sent
-    )
+    slots, tokens_before = np.array(retained.equal_to), np.array(retained.equal)
+    equal = equal_prefix(placed, first_changes, slots, tokens_before, sent)
     # The priming starts the answer, so it is not part of the prefix of the next request.
-    kept_at_most = np.maximum(sent - placed.tally.priming, 0)
-    head = np.minimum(placed.head(), kept_at_most)
-    equal = np.minimum(equal, kept_at_most)
+    prefix = np.maximum(sent - placed.tally.priming, 0)
+    head = np.minimum(placed.head(), prefix)
+    equal = np.minimum(equal, prefix)
     cache = cache or CACHES[IDEAL]
-    cached, written = cache.split(kept_at_most, head, equal, demand.pauses, demand.new_blocks)
+    cached, written = cache.split(prefix, head, equal, demand.pauses, demand.new_blocks)
     # The price of cached tokens differs among models of one provider.
     paid = prices_of(prices)
     if paid is not None and paid.cache_read and paid.input and paid.input.base:
         cache = replace(cache, read=paid.cache_read.base / paid.input.base)
 
     # 7. A warning for the request with the history furthest below its floor.
-    notices = (
+    sizes = zip(limits.tolist(), demand.sections[section].tolist(), strict=True)
+    notices = sorted(
         (left, notice)
-        for wanted, left in zip(demand.sections[section].tolist(), limits.tolist(), strict=True)
+        for left, wanted in sizes
         for notice in floor_notices(budget, section, wanted, left)
     )
-    least = min(notices, default=None)
     return Replay(
         trace=trace,
         budget=budget,
@@ -254,7 +254,7 @@ def replay(
         written=written,
         output=demand.output,
         prices=paid,
-        warnings=() if least is None else (least[1],),
+        warnings=tuple(notice for _, notice in notices[:1]),
     )
 
 
@@ -288,23 +288,16 @@ class TraceDemand:
         """Return the messages in the form used by policies."""
         units = self.units[policy.unit == "turn"]
         importance = _importance(policy, trace.messages)
-        arriving = [
-            policy.arriving(*message)
-            for message in zip(self.placed.tokens.tolist(), self.is_result, strict=True)
-        ]
+        arriving = [*map(policy.arriving, self.placed.tokens.tolist(), self.is_result)]
         return Slots(arriving, units, self.turns, self.is_result, importance, [*trace.roles])
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
         """The minimum tokens that each section sends, whatever its grant."""
         tally = self.placed.tally
-        without = replace(
-            tally,
-            past=[_as_small_as_can_be(item) for item in tally.past],
-            present=[_as_small_as_can_be(item) for item in tally.present],
-            retrieved={},
-        )
-        frame = without.demand(self.placed.requests, list(self.sections))
+        past, present = ([*map(_shortened, items)] for items in (tally.past, tally.present))
+        shortened = replace(tally, past=past, present=present, retrieved={})
+        frame = shortened.demand(self.placed.requests, list(self.sections))
         return {str(section): frame[section].to_numpy() for section in frame.columns}
 
     @cached_property
@@ -315,21 +308,20 @@ class TraceDemand:
         }
 
 
-def _as_small_as_can_be(item: Item) -> Item:
+def _shortened(item: Item) -> Item:
     """Return a message that is shortened as far as possible."""
     least = least_tokens(item.payload, item.tokens)
-    if least == item.tokens:
-        return item
-    return replace(item, tokens=least)
+    return item if least == item.tokens else replace(item, tokens=least)
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     """Return the importance of each message under a policy."""
+    if type(policy).importance is Policy.importance:
+        return [0] * len(messages)
     if isinstance(policy, Chain) and type(policy).importance is Chain.importance:
         columns = [_importance(part, messages) for part in policy.policies]
         return [sum(row) for row in zip([0] * len(messages), *columns, strict=True)]
-    has_opinion = type(policy).importance is not Policy.importance
-    return [policy.importance(message) if has_opinion else 0 for message in messages]
+    return [*map(policy.importance, messages)]
 
 
 def demand_of(
@@ -341,12 +333,11 @@ def demand_of(
         requests = requests_of(trace, by)
         tally = trace.tally(count, roles, framing)
         placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
+        history = placed.section
         names = [] if callable(roles) else list(roles.values())
-        frame = placed.tally.demand(requests, [*names, placed.section])
+        frame = placed.tally.demand(requests, [*names, history])
         sections = {
-            str(s): frame[s].to_numpy()
-            for s in frame.columns
-            if frame[s].any() or s == placed.section
+            str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == history
         }
 
         # Pinned is the demand of the history section beyond the entered messages that were not removed.
@@ -354,20 +345,16 @@ def demand_of(
         entered, left = (
             np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
         )
-        pinned = sections[placed.section] - np.cumsum((entered - left).astype("int64"))[:-1]
-        turns = trace.turn_numbers.tolist()
-        is_result = [message.is_cuttable for message in trace.messages]
-        # Every replay hands the same array out.
-        output = unwritable(billed_outputs(trace.answers(count, framing), requests, by))
         return TraceDemand(
             placed=placed,
             sections=sections,
-            pinned=pinned,
-            output=output,
+            pinned=sections[history] - np.cumsum((entered - left).astype("int64"))[:-1],
+            # All replays share this array.
+            output=unwritable(billed_outputs(trace.answers(count, framing), requests, by)),
             pauses=pauses(trace.messages, requests),
             new_blocks=new_blocks(trace.messages, requests),
-            turns=turns,
-            is_result=is_result,
+            turns=trace.turn_numbers.tolist(),
+            is_result=[message.is_cuttable for message in trace.messages],
             entering=_by_request(placed.entry, requests),
             leaving=_by_request(placed.leave, requests),
         )
@@ -404,8 +391,8 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
     """Return the first message of the unit that each message belongs to."""
-    # Messages that share a call or a turn are joined to groups, each led by its first message (union and find): of
-    # four messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
+    # Messages that share a call or a turn form groups, each led by its first message (union and find): of four
+    # messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}
     leader = list(range(len(turns)))
 

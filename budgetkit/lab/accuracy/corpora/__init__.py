@@ -1,4 +1,4 @@
-"""Texts by class and language: shipped, generated, installed and your own.
+"""Texts by class and language: shipped, generated and your own.
 
 Every document has a class, a language and a source. Nothing is downloaded; unreadable files are reported and never
 fatal.
@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from budgetkit.lab.accuracy.corpora.opening import corpus_of
 from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, Problem, folder, rows
-from budgetkit.lab.accuracy.corpora.shipped import (
-    RECIPES,
-    generate,
-    odd,
-    shipped,
-    standard_library,
-)
+from budgetkit.lab.accuracy.corpora.shipped import RECIPES, generate, odd, shipped
 
 __all__ = [
     "RECIPES",
@@ -27,7 +21,6 @@ __all__ = [
     "odd",
     "rows",
     "shipped",
-    "standard_library",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,7 @@ from budgetkit.lab.accuracy.corpora.reading import (
     rows,
     rows_in,
 )
-from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library
+from budgetkit.lab.accuracy.corpora.shipped import odd, shipped
 from budgetkit.trace import load_traces
 
 #: A corpus, a path (a string names known texts or a path), a frame with a text column, or texts.
@@ -31,18 +32,16 @@ AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
 SHIPPED = "mini-corpus"
 ODD = "odd text"
 BOTH = "mini-corpus and odd text"
-STANDARD_LIBRARY = "Python's standard library"
 
 #: Texts included in every installation.
 KNOWN: dict[str, Callable[[], Corpus]] = {
     SHIPPED: shipped,
     ODD: lambda: odd(documents=5),
     BOTH: lambda: shipped() + odd(documents=2),
-    STANDARD_LIBRARY: standard_library,
 }
 SESSIONS = (".json", ".ndjson", ".traj")
 TABLES = (".jsonl", ".csv", ".tsv")
-HEAD = 20  # lines of a table that are read to see what it holds
+HEAD = 20  # lines of a table read to find its columns
 USUAL = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
 OWN_TEXTS = "my texts"
@@ -98,13 +97,9 @@ def document_of(text: Any, number: int) -> Document:
     """Return one of several texts as a document."""
     if isinstance(text, Document):
         return text
-    if isinstance(text, str):
-        plain = text
-    else:
-        plain = piece_of(text, "context", f"text {number:,}").message.text
-    return Document(
-        text=plain, kind="text", language="text", source="", name=f"{OWN_TEXTS} {number:,}"
-    )
+    if not isinstance(text, str):
+        text = piece_of(text, "context", f"text {number:,}").message.text
+    return Document(text, "text", "text", "", f"{OWN_TEXTS} {number:,}")
 
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
@@ -114,9 +109,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
         raise ValueError(
             f"No text column among {quoted(map(str, frame.columns))}. Pass a table with at least one."
         )
-    records: list[dict[str, Any]] = [
-        {str(name): value for name, value in row.items()} for row in frame.to_dict("records")
-    ]
+    records: list[Any] = frame.rename(columns=str).to_dict("records")
     column = _column(records)
     documents = []
     for number, row in enumerate(records, 1):
@@ -124,16 +117,10 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
             raise ValueError(
                 f"Row {number:,} has {brief(row[column])} in column {brief(column)}. Pass strings."
             )
-        about = {name: value for name, value in row.items() if isinstance(value, str)}
-        documents.append(
-            Document(
-                text=row[column],
-                kind=about.get("class", "text"),
-                language=about.get("language", "text"),
-                source=about.get("source", ""),
-                name=about.get("document", f"{OWN_TEXTS} {number:,}"),
-            )
-        )
+        labels = {"class": "text", "language": "text", "source": ""}
+        labels["document"] = f"{OWN_TEXTS} {number:,}"
+        labels |= {name: row[name] for name in labels if isinstance(row.get(name), str)}
+        documents.append(Document(row[column], *labels.values()))
     return Corpus(tuple(documents))
 
 
@@ -152,9 +139,7 @@ def read_texts(path: str) -> Corpus:
     place = Path(path).expanduser()
     if _GLOB.search(path) and not place.exists():
         # Split where the first wildcard is.
-        fixed = 0
-        while not _GLOB.search(place.parts[fixed]):
-            fixed += 1
+        fixed = next(number for number, part in enumerate(place.parts) if _GLOB.search(part))
         corpus = folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
     elif place.suffix.lower() in TABLES and place.is_file():
         try:
@@ -209,25 +194,21 @@ def _beginning(path: Path) -> str:
 
 
 def _column(first: list[dict[str, object]]) -> str:
-    lengths: dict[str, int] = {}
+    lengths = Counter[str]()
     for row in first:
-        for name, value in row.items():
-            if isinstance(value, str):
-                lengths[name] = lengths.get(name, 0) + len(value)
-    usual = [name for name in USUAL if name in lengths]
-    if usual:
-        return usual[0]
+        lengths.update({name: len(value) for name, value in row.items() if isinstance(value, str)})
+    for name in USUAL:
+        if name in lengths:
+            return name
     return max(lengths, key=lengths.__getitem__, default="text")
 
 
 def _conversations(path: Path) -> Corpus:
-    with path.open("rb") as file:  # alone, without the files of sub-agents beside it
+    with path.open("rb") as file:  # without the files of sub-agents next to it
         traces = load_traces(file)
-    results = [
-        Document(
-            message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}"
-        )
+    documents = [
+        Document(m.text, m.role, "conversation", path.name, f"{trace.id}, message {number}")
         for trace in traces
-        for number, message in enumerate(trace.messages, 1)
+        for number, m in enumerate(trace.messages, 1)
     ]
-    return Corpus(tuple(results))
+    return Corpus(tuple(documents))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -231,8 +230,6 @@ def folder(
 ) -> Corpus:
     r"""Read the files of a folder, one document each.
 
-    If the folder has a ``MANIFEST.csv`` (columns path, class, language, source), the files are read as listed there.
-
     Parameters
     ----------
     path : str or Path
@@ -270,8 +267,6 @@ def folder(
         return files(
             [root], root.parent.name or str(root.parent), root.parent, kind, language, most
         )
-    if pattern == "**/*" and _lists_texts(root / "MANIFEST.csv"):
-        return _from_manifest(root, most)
 
     def is_read(file: Path) -> bool:
         parts = file.relative_to(root).parts
@@ -296,14 +291,16 @@ def files(
         text = file_text(path, most)
         if isinstance(text, Problem):
             read.append(text)
-        if isinstance(text, Problem) or not text:
+            continue
+        if not text:
             continue
         about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         if about[0] in _OF_TEXT and is_json(text):
             about = LANGUAGES[".json"]
         elif about[0] in _OF_TEXT and is_cjk(text):
-            language_of_cjk = "ko" if _HANGUL.search(text) else "zh hans"
-            about = ("cjk", "ja" if _KANA.search(text) else language_of_cjk)
+            about = ("cjk", "ko" if _HANGUL.search(text) else "zh hans")
+            if _KANA.search(text):
+                about = ("cjk", "ja")
         name = path.relative_to(root).as_posix()
         read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)
@@ -386,36 +383,6 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return Problem(str(path), f"not UTF-8: byte {error.start:,} is {data[error.start]:#04x}")
-
-
-def _lists_texts(manifest: Path) -> bool:
-    """Return True if a manifest lists texts rather than conversations."""
-    if not manifest.is_file():
-        return False
-    with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return {"path", "class", "language", "source"} <= set(next(csv.reader(lines), []))
-
-
-def _from_manifest(root: Path, most: int) -> Corpus:
-    """Read the files in a folder's manifest; each JSON line is one document."""
-    read: list[Document | Problem] = []
-    with (root / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
-        for row in csv.DictReader(manifest):
-            path = root / row["path"]
-            source = f"{row['source']} {row.get('version', '')}".strip()
-            if not path.resolve().is_relative_to(root.resolve()):
-                read.append(Problem(row["path"], "outside the folder"))
-            elif path.suffix == ".jsonl":
-                inside = rows(path, kind=row["class"], language=row["language"])
-                read += [
-                    *inside.problems,
-                    *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside),
-                ]
-            else:
-                text = file_text(path, most)
-                about = (row["class"], row["language"], source, row["path"])
-                read.append(text if isinstance(text, Problem) else Document(text, *about))
-    return _sorted_out(read)
 
 
 def rows_in(text: str, suffix: str) -> Iterator[object]:

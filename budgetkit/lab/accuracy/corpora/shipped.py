@@ -7,22 +7,14 @@ begins a document.
 from __future__ import annotations
 
 import base64
-import platform
 import re
-import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_files, read_bytes
-from budgetkit.lab.accuracy.corpora.reading import (
-    Corpus,
-    Document,
-    file_text,
-    files,
-)
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document
 
 _EMOJI = (
     *range(0x1F300, 0x1F650),
@@ -30,26 +22,8 @@ _EMOJI = (
     *range(0x1F900, 0x1F9FF),
     *range(0x2600, 0x2780),
 )
-_RUNS = (
-    " "
-    "\n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
-)
-_SYLLABLES = (
-    "ba",
-    "do",
-    "ke",
-    "li",
-    "mu",
-    "ra",
-    "so",
-    "ti",
-    "ve",
-    "zo",
-    "an",
-    "er",
-    "in",
-    "on",
-)
+_RUNS = " \n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
+_SYLLABLES = ("ba", "do", "ke", "li", "mu", "ra", "so", "ti", "ve", "zo", "an", "er", "in", "on")
 
 
 def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
@@ -81,17 +55,24 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     """
     if recipe not in RECIPES:
         raise ValueError(unknown_name("recipe", recipe, RECIPES))
-    random = Random(f"{recipe} {seed}")
+    random = SizedRandom(f"{recipe} {seed}")
+    random.characters = characters
     text = ""
-    for part in RECIPES[recipe](random, characters):
+    for part in RECIPES[recipe](random):
         text += part
         if len(text) >= characters:
             break
     return text[:characters]
 
 
-def _base64(random: Random, characters: int) -> Iterator[str]:
-    data = random.randbytes(characters)
+class SizedRandom(Random):
+    """Random numbers for a text of a given length."""
+
+    characters = 0
+
+
+def _base64(random: SizedRandom) -> Iterator[str]:
+    data = random.randbytes(random.characters)
     if random.random() < 0.3:  # as in a binary file: stretches of zeros
         data = b"".join(
             data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
@@ -101,22 +82,22 @@ def _base64(random: Random, characters: int) -> Iterator[str]:
     ).decode()
 
 
-def _hexadecimal(random: Random, characters: int) -> Iterator[str]:
-    digits = random.randbytes(characters).hex()
-    width = random.choice((characters, 40, 64, 8, 2))
+def _hexadecimal(random: SizedRandom) -> Iterator[str]:
+    digits = random.randbytes(random.characters).hex()
+    width = random.choice((random.characters, 40, 64, 8, 2))
     between = random.choice(("\n", " ", "  ", "\n"))
     upper = random.random() < 0.25
     lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
     yield lines.upper() if upper else lines
 
 
-def _uuid(random: Random, characters: int) -> Iterator[str]:
+def _uuid(random: SizedRandom) -> Iterator[str]:
     between = random.choice(("\n", ", ", '", "', " ", "\t"))
     while True:
         yield str(uuid.UUID(bytes=random.randbytes(16))) + between
 
 
-def _numbers(random: Random, characters: int) -> Iterator[str]:
+def _numbers(random: SizedRandom) -> Iterator[str]:
     between = random.choice((" ", ", ", "\n", "\t", ",", ";"))
     digits = random.randint(1, 9)
     decimals = random.randint(0, 6)
@@ -124,48 +105,46 @@ def _numbers(random: Random, characters: int) -> Iterator[str]:
         yield f"{random.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
 
 
-def _digits(random: Random, characters: int) -> Iterator[str]:
-    yield "".join(random.choices("0123456789", k=characters))
+def _digits(random: SizedRandom) -> Iterator[str]:
+    yield "".join(random.choices("0123456789", k=random.characters))
 
 
-def _emoji(random: Random, characters: int) -> Iterator[str]:
+def _emoji(random: SizedRandom) -> Iterator[str]:
     few = random.choices(_EMOJI, k=random.choice((3, 20, 200)))
     between = random.choice(("", "", " ", "\n"))
     while True:
         yield chr(random.choice(few)) + random.choice(("", "", "\ufe0f", "\u200d")) + between
 
 
-def _whitespace(random: Random, characters: int) -> Iterator[str]:
+def _whitespace(random: SizedRandom) -> Iterator[str]:
     blanks = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
     longest = random.choice((2, 8, 40))
     while True:
         yield random.choice(blanks) * random.randint(1, longest)
 
 
-def _run(random: Random, characters: int) -> Iterator[str]:
-    yield random.choice(_RUNS) * characters
+def _run(random: SizedRandom) -> Iterator[str]:
+    yield random.choice(_RUNS) * random.characters
 
 
-def _runs(random: Random, characters: int) -> Iterator[str]:
+def _runs(random: SizedRandom) -> Iterator[str]:
     while True:
         yield random.choice(_RUNS) * random.choice(
             (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
         )
 
 
-def _minified(random: Random, characters: int) -> Iterator[str]:
+def _minified(random: SizedRandom) -> Iterator[str]:
     names = [
         "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2))))
         for _ in range(60)
     ]
     words = ["".join(random.choices(_SYLLABLES, k=random.randint(2, 4))) for _ in range(40)]
-    forms: tuple[str, ...] = (
+    forms = (
         "{a}={b}.{w}({c}),",
         "function {a}({b},{c}){{return {b}.{w}&&{c}}}",
         "if(!{a})return;",
         "{a}[{b}]={n};",
-    )
-    forms += (
         "var {a}={n},{b}=!0;",
         "{a}.{w}=function({b}){{{c}({b},'{w}')}};",
         "for(;{a}<{n};){b}+={c}[{a}++];",
@@ -177,7 +156,7 @@ def _minified(random: Random, characters: int) -> Iterator[str]:
         )
 
 
-def _words(random: Random, characters: int) -> Iterator[str]:
+def _words(random: SizedRandom) -> Iterator[str]:
     """Yield random words, like those in identifiers and unknown names."""
     while True:
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
@@ -186,7 +165,7 @@ def _words(random: Random, characters: int) -> Iterator[str]:
         )
 
 
-Recipe = Callable[[Random, int], Iterator[str]]
+Recipe = Callable[[SizedRandom], Iterator[str]]
 #: The recipes, by name.
 RECIPES: dict[str, Recipe] = {
     "base64": _base64,
@@ -201,46 +180,6 @@ RECIPES: dict[str, Recipe] = {
     "minified": _minified,
     "words": _words,
 }
-
-
-_ROOM = 300_000  # bytes; what is longer is generated code or data
-
-
-def standard_library(most: int = 100) -> Corpus:
-    """Read modules of Python's standard library, and its documentation as prose.
-
-    Parameters
-    ----------
-    most : int
-        Maximum number of modules, spread over the alphabet.
-
-    Returns
-    -------
-    Corpus
-        Class "code", language "python", and "prose", "en".
-
-    Examples
-    --------
-    >>> sorted(set(standard_library(most=3).frame()["language"]))
-    ['en', 'python']
-    """
-    root = Path(sysconfig.get_paths()["stdlib"])
-    source = f"CPython {platform.python_version()}"
-    modules = sorted(root.glob("*.py"))
-    # At most so many, evenly over the list.
-    step = max(len(modules) / max(most, 1), 1)
-    chosen = [modules[int(number * step)] for number in range(min(most, len(modules)))]
-    code = files(chosen, source, root, most=_ROOM)
-    prose = file_text(root / "pydoc_data" / "topics.py")
-    if not isinstance(prose, str):
-        return code
-    from pydoc_data.topics import topics
-
-    prose_documents = (
-        Document(text, "prose", "en", source, f"topic {name}")
-        for name, text in sorted(topics.items())
-    )
-    return code + Corpus(tuple(prose_documents))
 
 
 SOURCE = "budgetkit mini-corpus"
@@ -294,11 +233,10 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     >>> len(odd(documents=2)) == 2 * len(RECIPES)
     True
     """
-    numbers = range(2 * seed * documents + 1, 2 * (seed + 1) * documents + 1, 2)
     generated = []
     for recipe in RECIPES:
-        for number in numbers:
+        for number in range(2 * seed * documents + 1, 2 * (seed + 1) * documents + 1, 2):
             text = generate(recipe, number, characters)
-            about = (recipe, "budgetkit generators", f"seed {number}")
-            generated.append(Document(text, "odd", *about))
+            name = f"seed {number}"
+            generated.append(Document(text, "odd", recipe, "budgetkit generators", name))
     return Corpus(tuple(generated))

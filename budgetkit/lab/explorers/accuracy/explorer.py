@@ -275,8 +275,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.accuracy.calibrate`
         returns, or a function that counts the tokens in a text.
     corpus : str, Path, Corpus, DataFrame or iterable, default "mini-corpus"
-        The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
-        folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.
+        The texts: "mini-corpus", "odd text" or "mini-corpus and odd text"; the path of a folder, a file or a glob; a
+        corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
         The reference counter; default: the best known one for the model.
     kind : sequence of str, optional

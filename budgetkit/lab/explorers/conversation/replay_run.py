@@ -25,7 +25,7 @@ from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.forecast import Pace, first_over
 from budgetkit.lab.replay.losses import evidence, needed_there
 from budgetkit.lab.replay.outcome import Replay, rank_policies
-from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of, spent
+from budgetkit.lab.replay.outlook import Forecast, pace_of, spent
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.replaying import replay
@@ -238,13 +238,21 @@ class ReplayRun:
             lambda: pace_of(self.trace, self.counter, others, self.framing),
         )
 
+    def forecast(self, turns: int, pace: Pace | None) -> Forecast:
+        """Return the continuations of this conversation."""
+        return self._once(
+            "forecast",
+            (*self._counted, turns, pace),
+            lambda: Forecast(
+                self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace
+            ),
+        )
+
     def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
         """Return this conversation with drawn continuations, and their spread."""
 
         def draw() -> tuple[Ints, pd.DataFrame]:
-            sizes = contexts(
-                self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace
-            )
+            sizes = self.forecast(turns, pace).contexts
             return sizes, figures.fan.table(sizes, known=len(self.trace.turns))
 
         return self._once("drawn", (*self._counted, turns, pace), draw)
@@ -253,13 +261,12 @@ class ReplayRun:
         """Return the turn at which drawn conversations pass each limit."""
 
         def pass_them() -> pd.DataFrame:
-            drawn, _ = self.drawn(turns, pace)
-            case = (self.trace, self.budget, self.counter, turns, SAMPLES, 0)
+            forecast = self.forecast(turns, pace)
             limits = [
-                first_cut(*case, self.roles, self.framing, pace),
-                first_over(drawn, {"window full": self.budget.window}),
+                forecast.first_cut(self.budget, self.roles),
+                first_over(forecast.contexts, {"window full": self.budget.window}),
             ]
-            dollars = spent(drawn, self.prices) if money else None
+            dollars = spent(forecast.contexts, self.prices) if money else None
             if dollars is not None:
                 limits.append(first_over(dollars, {"money spent": money}))
             return pd.concat(limits, ignore_index=True)

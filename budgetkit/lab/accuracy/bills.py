@@ -1,0 +1,158 @@
+"""The linear relation between counted and billed tokens, fitted to readings.
+
+billed = constant + slope * counted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetkit.plan import Floats
+
+Numbers = Sequence[int] | Sequence[float] | Floats
+_MOST = 400  # readings to form pairs of, spread evenly over their sizes
+_MOST_LEFT_OUT = 40
+_FAR = 8  # robust standard deviations
+
+
+@dataclass(frozen=True)
+class Bill:
+    """A linear relation between counted and billed tokens.
+
+    Parameters
+    ----------
+    constant : float
+        Counted tokens of a request.
+    slope : float
+        Billed tokens for each counted one.
+    low, high : float
+        How far the middle 90 % of readings lie below and above their leave-one-out estimates.
+    readings : int
+        Number of readings.
+
+    Examples
+    --------
+    >>> Bill(346.0, 1.3, -4.0, 6.0, 13).of(1_000), Bill(346.0, 1.3, -4.0, 6.0, 13).interval(1_000)
+    (1646, (1642, 1652))
+    """
+
+    constant: float
+    slope: float
+    low: float
+    high: float
+    readings: int
+
+    def of(self, counted: int) -> int:
+        """Return the estimate.
+
+        Parameters
+        ----------
+        counted : int
+            Counted tokens of a request.
+
+        Returns
+        -------
+        int
+            Expected billed tokens.
+        """
+        return round(self.constant + self.slope * counted)
+
+    def interval(self, counted: int) -> tuple[int, int]:
+        """Return the interval that covers 90 % of the readings.
+
+        Parameters
+        ----------
+        counted : int
+            Counted tokens of a request.
+
+        Returns
+        -------
+        tuple of int
+            The lower and the upper end, in tokens.
+        """
+        estimate = self.constant + self.slope * counted
+        return round(estimate + self.low), round(estimate + self.high)
+
+
+def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | None = None) -> Bill:
+    """Fit a constant and a slope to readings.
+
+    Parameters
+    ----------
+    counted : sequence of float, shape (readings,)
+        Count of each request, in tokens.
+    billed : sequence of float, shape (readings,)
+        Tokens that the provider billed for each request, including cached tokens.
+    projects : sequence, shape (readings,), optional
+        The source of each reading. If given, the interval is cross-validated over projects, so it holds for a new
+        project; otherwise over single readings.
+
+    Returns
+    -------
+    Bill
+        A fit by least squares, without readings far from the median of pairwise slopes.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three readings, all have one size, or the lengths differ.
+
+    Examples
+    --------
+    >>> fit_bill([100, 200, 300], [230, 360, 490])
+    Bill(constant=100.0, slope=1.3, low=0.0, high=0.0, readings=3)
+    """
+    x = np.asarray(counted, "float64")
+    y = np.asarray(billed, "float64")
+    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
+        readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
+        raise ValueError(f"Too few readings: {readings}. Pass three or more of different sizes.")
+    constant, slope = _fitted(x, y)
+    left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
+    low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
+    constant, slope, low, high = (round(number, 9) + 0.0 for number in (constant, slope, low, high))
+    return Bill(constant, slope, low, high, len(x))
+
+
+def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
+    """Return the intercept and slope of the median line of all pairs.
+
+    >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
+    (1.0, 2.0)
+    """
+    chosen = np.argsort(x, kind="stable")[
+        np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))
+    ]
+    first, second = np.triu_indices(len(chosen), 1)
+    run = x[chosen][second] - x[chosen][first]
+    rise = y[chosen][second] - y[chosen][first]
+    slope = float(np.median(rise[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
+    return float(np.median(y - slope * x)), slope
+
+
+def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
+    """Fit a line by least squares to the points near the median line."""
+    constant, slope = theil_sen(x, y)
+    off = np.abs(y - constant - slope * x)
+    near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
+    if np.ptp(x[near]) == 0:
+        return constant, slope
+    middle = x[near] - x[near].mean()
+    slope = float(middle @ (y[near] - y[near].mean()) / (middle @ middle))
+    return float(y[near].mean() - slope * x[near].mean()), slope
+
+
+def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
+    """Return each reading's distance from a line fitted without its group."""
+    order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
+    parts = min(len(order), _MOST_LEFT_OUT)
+    part = np.array([order[group] % parts for group in groups])
+    errors = np.zeros(len(x))
+    for number in range(parts):
+        out = part == number
+        constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
+        errors[out] = y[out] - constant - slope * x[out]
+    return errors
