@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accuracy import standard_library
-from benchmarks.claims import claims
 from benchmarks.sample import Sample, sampled
 from budgetkit import accuracy, corpora, figures
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.counters import counter, encodings
+from budgetkit.lab.accuracy.claims import claims
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 
 

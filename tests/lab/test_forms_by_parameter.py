@@ -76,6 +76,7 @@ NAMES = {
     **{name: getattr(bk, name) for name in dir(bk)},
     "assembly": bk.conversation.assembly,
     "calibrate": bk.accuracy.calibrate,
+    "claims": bk.accuracy.claims,
     "provider_counter": bk.endpoints.provider_counter,
     "redact": bk.redaction.redact,
     "thinking": bk.limits.thinking,
@@ -163,6 +164,7 @@ CALLS = {
         memory_tokens("gpt-4o", X).messages_tokens""",
     "texts": """
         accuracy.compare(["chars/4"], X)["estimate"].tolist()
+        claims(X).set_index("claim").loc["too many by up to", "measured"]
         AccuracyExplorer("chars/4", X).errors["estimate"].tolist()
         accuracy.ways(X, "chars/4")["tokens"].tolist()
         accuracy.kinds_of(X)""",

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import budgetkit as bk
-from benchmarks.claims import claims
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.claims import claims
 from tests.lab.test_accuracy import errors_of
 
 

@@ -119,7 +119,9 @@ class Keeper:
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(trim_budget(self.budget), self.policy, self.counter, **self.more)
-        talk._engine.tally.count_schemas(tools or self.tools)
+        tally = talk._engine.tally
+        tally.tools = list(tools or self.tools)
+        tally.count_schemas()
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)
         return talk, [*numbers, *(m.raw[NATIVE] for m in new)]

@@ -11,6 +11,7 @@ applies to the window, not to the document.
 from budgetkit.counters import calibrate
 from budgetkit.lab.accuracy.bills import fit_bill
 from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences
+from budgetkit.lab.accuracy.claims import claims
 from budgetkit.lab.accuracy.errors import bounds, certify, compare, summary, ways
 from budgetkit.lab.accuracy.kinds import kinds_of
 
@@ -20,6 +21,7 @@ __all__ = [
     "buffer_for",
     "calibrate",
     "certify",
+    "claims",
     "compare",
     "consequences",
     "fit_bill",

@@ -1,4 +1,4 @@
-"""The documents' claims about counting, compared with measurements: ``python -m benchmarks.claims [FOLDER ...]``.
+"""The documents' claims about counting, compared with measurements.
 
 Documents 000 and 001 state numbers for characters / 4 without naming the texts. Each claim is checked here on a corpus,
 with an interval from resampling its sources.
@@ -6,16 +6,13 @@ with an interval from resampling its sources.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from benchmarks.accuracy import gathered
 from budgetkit import presets
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.buffers import consequences
@@ -166,7 +163,3 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[tuple[obj
     units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
     rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
     return [(name, "001", *row, _name(errors)) for name, *row in rows]
-
-
-if __name__ == "__main__":
-    print(claims(gathered([*map(Path, sys.argv[1:])])).to_string(index=False))
