@@ -296,19 +296,6 @@ def test_classes_choose_documents(explorer: AccuracyExplorer) -> None:
     assert len(explorer.errors) == 60, "none chosen are all"
 
 
-def test_length_is_a_range_or_a_length_to_cut_to(explorer: AccuracyExplorer) -> None:
-    sizes = [size for size, _ in explorer.view.choices["lengths"]]
-    explorer.set(shortest=sizes[3])
-    explorer.set(longest=sizes[-3])
-    assert explorer.errors["characters"].between(sizes[3], sizes[-3]).all()
-    assert 0 < len(explorer.errors) < 60
-    explorer.set(pieces=200)
-    assert explorer.errors["characters"].between(100, 300).all()
-    assert "cut to pieces of about 200 characters" in explorer.view.state["source"]
-    explorer.set(pieces=None)
-    assert len(explorer.errors) == 60
-
-
 def test_exact_encoding_and_counter_and_model(explorer: AccuracyExplorer) -> None:
     explorer.set(exact="cl100k_base")
     assert explorer.config["exact"] == "cl100k_base"
@@ -725,10 +712,8 @@ def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
 def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     explorer = AccuracyExplorer("chars/4", toy(4))
     sent(explorer, "letter.txt", (ENGLISH * 40).encode())
-    explorer.set(pieces=1_000)
-    sent(explorer, "letter.txt", ENGLISH.encode())
-    assert "Choose shorter pieces" in explorer.status
-    explorer.set(pieces=None)
+    sent(explorer, "letter.txt", b"")
+    assert "there is no text" in explorer.status
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
         [40 * len(ENGLISH)],
@@ -762,7 +747,6 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: e.set(exact="abacus"), "Unknown counter 'abacus'"),
         (lambda e: e.set(path="/no/such/folder"), "File not found"),
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
-        (lambda e: e.set(pieces=10_000), "Choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "there is no text"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
@@ -774,10 +758,6 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (
             lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}),
             "should be a valid number",
-        ),
-        (
-            lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}),
-            "other lengths",
         ),
         (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
         (

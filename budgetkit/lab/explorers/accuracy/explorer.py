@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
@@ -38,7 +37,7 @@ from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, taken
 from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED, choose
-from budgetkit.lab.explorers.panel import Input, Number, Panel
+from budgetkit.lab.explorers.panel import Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
@@ -49,7 +48,6 @@ from budgetkit.state import to_dict
 
 CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 MIXES = (
     (None, "texts of one kind"),
     (MIXED, "texts of all kinds"),
@@ -58,7 +56,6 @@ MIXES = (
     ("source", "one source"),
 )
 LISTED = 200  # documents that can be chosen from the list
-_STEPS = 24  # of the sliders of lengths
 _LONGEST = 40  # characters of a document's name in the list
 
 
@@ -70,7 +67,6 @@ def controls(stage: AccuracyStage) -> Panel:
     by_kind = errors.groupby(["class", "language"], sort=False).size()
     kinds = zip(kinds_in(errors), by_kind, strict=True)
     by_class = errors["class"].value_counts(sort=False)
-    cuts = sorted({*PIECES, settings.pieces or PIECES[0]})
     panel = Panel(
         counters=[*CHEAP, *(f"calibrated:{name}" for name in calibrated_models())],
         encodings=encoding_names(),
@@ -82,7 +78,6 @@ def controls(stage: AccuracyStage) -> Panel:
         classes=[
             (name, f"{replace_surrogates(str(name))} ({many:,})") for name, many in by_class.items()
         ],
-        pieces=[(None, "whole documents"), *((cut, f"about {cut:,} characters") for cut in cuts)],
         risks=[(risk, f"{100 * risk:g} %") for risk in sorted({*RISKS, settings.risk})],
         mixes=MIXES,
         documents=documents(stage),
@@ -107,27 +102,9 @@ def controls(stage: AccuracyStage) -> Panel:
     panel.choice("document", "Document", results.document, among="documents")
     panel.group("Which texts", folds=True)
     panel.text("path", "Path", "", hint="folder, file or **/*.md")
-    panel.choice("pieces", "Piece length", settings.pieces, among="pieces")
-    add_lengths(panel, stage)
     panel.group("Affected budget", folds=True)
     add_model(panel, stage.budget)
     return panel
-
-
-def add_lengths(panel: Panel, stage: AccuracyStage) -> None:
-    """Add the sliders of the shortest and the longest document."""
-    lengths = stage.results.all_errors["characters"]
-    low, high = int(lengths.min()), int(lengths.max())
-    ends = {"shortest": stage.settings.shortest or low, "longest": stage.settings.longest or high}
-    sizes = sorted({low, high, *round_sizes(low, high), *ends.values()})
-    panel.choices["lengths"] = [(size, f"{size:,}") for size in sizes]
-    for key, size in ends.items():
-        number = Number(size)
-        others = {other: end for other, end in ends.items() if other != key}
-        slide = {"among": "lengths", "value": size}
-        label = key.capitalize()
-        limited = Input("lengths", others)
-        panel.line(key, label, slide, number, limited, box_tip=f"{label}, in characters")
 
 
 def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
@@ -140,19 +117,6 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
         (int(number), f"{signed_percent(error)} · {language} · {_shortened(name or source)}")
         for number, error, language, name, source in rows.itertuples()
     ]
-
-
-def round_sizes(low: int, high: int) -> list[int]:
-    """Return round lengths between two lengths, in characters.
-
-    Examples
-    --------
-    >>> round_sizes(450, 2_000)[:4]
-    [480, 510, 540, 580]
-    """
-    steps = np.geomspace(max(low, 1), max(high, low + 1, 2), _STEPS + 1)[1:-1]
-    rounded = {int(float(f"{step:.2g}")) for step in steps}
-    return sorted(size for size in rounded if low < size < high)
 
 
 def _shortened(name: str) -> str:
@@ -172,12 +136,6 @@ def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     return replace(stage.settings, exact=name.strip() or None)
 
 
-def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
-    """Cut the documents into pieces of about that length; None leaves them whole."""
-    length = None if characters is None else check_tokens("pieces", characters)
-    return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
-
-
 def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
     """Show only documents of these classes; none means every document."""
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
@@ -191,20 +149,6 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
 def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
     """Show only documents of one class and language; without labels, every kind."""
     return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
-
-
-def choose_lengths(
-    stage: AccuracyStage,
-    shortest: int | None,
-    longest: int | None,
-) -> AccuracySettings:
-    """Show only documents of these lengths, in characters."""
-    lengths = stage.results.all_errors["characters"]
-    if shortest is not None and shortest <= lengths.min():
-        shortest = None
-    if longest is not None and longest >= lengths.max():
-        longest = None
-    return replace(stage.settings, shortest=shortest, longest=longest)
 
 
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
@@ -236,10 +180,8 @@ COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "counter": choose_cheap_counter,
     "exact": choose_exact,
     "corpus": choose,
-    "pieces": cut_pieces,
     "kind": choose_kind,
     "classes": choose_classes,
-    "lengths": choose_lengths,
     "risk": accept_risk,
     "window_mix": fill_mix,
     "document": read_document,
@@ -256,7 +198,7 @@ def reader(stage: AccuracyStage) -> Data:
     title = f"How {document.name or document.source} is cut into tokens"
     counters = results.exact, results.counter
     names = tuple(count.name for count in counters)
-    key = (results.texts.selection, results.document, *names, "reading")
+    key = (results.texts.name, results.document, *names, "reading")
     return stage.library.once_large(key, lambda: reading(document.text, title, *counters))
 
 
@@ -384,11 +326,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             "counter": results.counter.name,
             "exact": results.exact.name,
             "corpus": now.corpus,
-            "pieces": now.pieces,
             "kind": list(results.kind),
             "classes": [*(results.kind[:1] or now.classes or every)],
-            "shortest": now.shortest,
-            "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
             "document": results.document,

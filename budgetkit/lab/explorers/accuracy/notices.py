@@ -171,10 +171,7 @@ def source(stage: AccuracyStage) -> str:
     corpus = results.texts.corpus
     every = results.all_errors
     errors = results.errors
-    cut = ""
-    if results.settings.pieces is not None:
-        cut = f" cut to pieces of about {results.settings.pieces:,} characters"
-    size = f"{many(len(every), 'document')}{cut}, {corpus.characters:,} characters"
+    size = f"{many(len(every), 'document')}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
     exactly = "counted exactly with" if results.exact.exact else "beside"
     left = ""
