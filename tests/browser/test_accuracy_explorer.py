@@ -134,7 +134,7 @@ def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
     lab: Notebook, mix: str
 ) -> None:
     page = lab.page
-    lab.control("A window has").locator("select").select_option(mix)
+    lab.control("Window content").locator("select").select_option(mix)
     lab.wait_for_charts(CHARTS)
     share = page.locator(".bk-kpi[data-key=buffer] b").inner_text()
     tokens = page.locator(".bk-kpi[data-key=buffer] i").inner_text().split(" ")[0]

@@ -203,7 +203,9 @@ def test_a_shipped_trace_is_uploaded_and_shown(lab: Notebook) -> None:
     chooser.value.set_files(file)
     expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect(page.locator(".bk-source")).to_contain_text("counted exactly with o200k_base")
-    expect(lab.control("From").locator("select option:checked")).to_have_text("coding-agent.jsonl")
+    expect(lab.control("Source").locator("select option:checked")).to_have_text(
+        "coding-agent.jsonl"
+    )
 
 
 DROP = """([node, name, text]) => {

@@ -311,7 +311,7 @@ def test_risk_by_its_slider_and_by_its_box(explorer: AccuracyExplorer) -> None:
     assert (shown(explorer, "risk"), explorer.buffer.risk) == (0.5, 0.5)
     assert explorer.buffer.share < before
     explorer.set(risk=0.05)
-    assert explorer.panel.controls["risk"]["text"] == "5"
+    assert explorer.panel.controls["risk"]["value"] == "5"
     assert explorer.buffer.share == before
 
 

@@ -227,8 +227,7 @@ class DesignCard(BudgetExplorer):
     """A card for designing a budget, with its settings, remainder and count error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
-    the error of a cheap counter, "chars/4" unless "Compare with" is set; it does not depend on the model or the counter
-    of the plan.
+    the error of the "Cheap counter", initially "chars/4"; it does not depend on the model or the counter of the plan.
 
     Parameters
     ----------

@@ -68,6 +68,7 @@ def controls(stage: AccuracyStage) -> Panel:
     kinds = zip(kinds_in(errors), by_kind, strict=True)
     by_class = errors["class"].value_counts(sort=False)
     panel = Panel(
+        "accuracy",
         counters=[*CHEAP, *(f"calibrated:{name}" for name in calibrated_models())],
         encodings=encoding_names(),
         texts=[(name, name) for name in stage.library.texts.names],
@@ -82,27 +83,22 @@ def controls(stage: AccuracyStage) -> Panel:
         mixes=MIXES,
         documents=documents(stage),
     )
-    panel.group("Counting")
-    panel.text("counter", "Cheap counter", settings.counter, among="counters", hint="chars/4")
     own = results.model.encoding if is_own(results.exact, results.model) else ""
-    exact = settings.exact or own
-    panel.text("exact", "Exact encoding", exact, among="encodings", hint="the best known")
-    panel.group("Texts")
-    panel.choice("corpus", "Texts", settings.corpus, among="texts")
-    panel.choice("kind", "Kind of text", results.kind, among="kinds")
+    panel.group("Counters", counter=settings.counter, exact=settings.exact or own)
     chosen = by_class.index if settings.classes is None else settings.classes
-    chosen = results.kind[:1] or tuple(chosen)
-    panel.choice("classes", "Classes", chosen, among="classes", rows=6)
-    panel.group("Accepted overflows")
+    panel.group(
+        "Texts",
+        corpus=settings.corpus,
+        kind=results.kind,
+        classes=results.kind[:1] or tuple(chosen),
+    )
+    panel.group("Accepted risk")
     risk = Number(round(100 * settings.risk, 4), 0.01, 99, is_whole=False, per=100)
-    slide = {"among": "risks", "value": settings.risk}
-    panel.line("risk", "Risk, %", slide, risk, box_tip="Windows of 100 that may overflow")
-    panel.choice("window_mix", "A window has", settings.window_mix, among="mixes")
-    panel.group("Text to read, worst first")
-    panel.choice("document", "Document", results.document, among="documents")
-    panel.group("Which texts", folds=True)
-    panel.text("path", "Path", "", hint="folder, file or **/*.md")
-    panel.group("Affected budget", folds=True)
+    panel.line("risk", {"among": "risks", "value": settings.risk}, risk)
+    panel.add("window_mix", settings.window_mix)
+    panel.group("Document, worst first", document=results.document)
+    panel.group("Other texts", folds=True, path="")
+    panel.group("Budget", folds=True)
     add_model(panel, stage.budget)
     return panel
 

@@ -294,7 +294,7 @@ def controls(stage: BudgetStage) -> Panel:
         counters=[*encoding_names(), *RATIOS],
         traces=[(None, TYPED_IN), *((name, name) for name in stage.library.conversations.names)],
     )
-    panel.group("")
+    panel.group()
     if results.demand is not None:
         add_conversations(panel, stage)
     panel.group("Model and window")
@@ -303,19 +303,19 @@ def controls(stage: BudgetStage) -> Panel:
     add_lines(panel, stage, [name for name in amounts(stage) if name not in budget.sections])
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
-    panel.group("")
+    panel.group()
     if results.demand is not None:
-        add_place(panel, "turn", "Turn", results.turn or 1, len(results.demand))
-    panel.group("Sizes asked for")
+        add_place(panel, "turn", results.turn or 1, len(results.demand))
+    panel.group("Demand")
     for grant in results.plan.grants if results.demand is None else ():
         section = grant.section
         typed = Input("demand", {"section": section})
-        tip = f"Size that {section} asks for, in tokens"
+        words = {"label": section, "tip": f"The demand of {section}, in tokens"}
         number = Number(grant.demand, whole=budget.window)
-        panel.number(f"demand_{section}", section, number, typed, half=False, tip=tip)
+        panel.add(f"demand_{section}", number, typed, half=False, **words)
     panel.group("Conversation and counter", folds=True)
     add_trace(panel, stage)
-    panel.text("compare", "Compare with", settings.cheap, among="counters")
+    panel.add("compare", settings.cheap)
     return panel
 
 
@@ -332,11 +332,10 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
         "presets": [*((name, shipped.title) for name, shipped in PRESETS.items()), *own],
         "windows": [(stop, f"{stop:,}") for stop in stops],
     }
-    panel.text("model", "Model", settings.model, among="models", hint="type to search")
-    panel.choice("preset", "Preset", settings.preset, among="presets")
+    panel.add("model", settings.model)
+    panel.add("preset", settings.preset)
     slide = {"among": "windows", "value": budget.window}
-    sized = Input("line", {"line": "window"})
-    panel.line("window", "Window", slide, Number(budget.window, 1), sized)
+    panel.line("window", slide, Number(budget.window, 1), Input("line", {"line": "window"}))
 
 
 def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
@@ -385,10 +384,10 @@ def add_lines(
             keys["switch"] = f"on_{name}"
         panel.line(
             f"line_{name}",
-            label,
             {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
             Input("size", {"line": name}),
+            label=label,
             tip=f"{name}, as a percentage of the window",
             box_tip=f"{name}, in tokens{empty}",
             share=of_window,
@@ -406,21 +405,16 @@ def add_lines(
             share = amount if isinstance(amount, Share) else Share(0)
             most = window if share.at_most is None else share.at_most
             limits = {"at_least": share.at_least, "at_most": most}
-            for limit, other, tip in (
-                ("at_least", "at_most", f"Smallest {name} reserve, in tokens"),
-                ("at_most", "at_least", f"Largest {name} reserve, in tokens"),
-            ):
+            for limit, other in (("at_least", "at_most"), ("at_most", "at_least")):
                 number = Number(limits[limit], 0, window, whole=window)
                 limited = Input("limits", {"line": name, other: limits[other]})
-                label = limit.replace("_", " ")
-                panel.number(limit, label, number, limited, tip=tip, locked=locked)
+                panel.add(limit, number, limited, locked=locked)
 
 
-def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
+def add_place(panel: Panel, key: str, now: int, last: int, **drawn: str) -> None:
     """Add the slider for stepping through a conversation."""
-    number = Number(now, 1, last)
     slide = {"min": 1, "max": last, "step": 1, "value": now}
-    panel.line(key, label, slide, number, box_tip=f"{label} number")
+    panel.line(key, slide, Number(now, 1, last), **drawn)
 
 
 def add_trace(panel: Panel, stage: AnyStage) -> None:
@@ -428,10 +422,9 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
     settings = stage.settings.budget_settings
     model = stage.budget.results.model
     best = model.encoding if model.encoding_is_own else ""
-    panel.choice("trace", "From", settings.trace, among="traces")
-    panel.text("path", "File", settings.path, hint="path of a session")
-    name = settings.counter or best
-    panel.text("counter", "Plan with", name, among="counters", hint="the best known")
+    panel.add("trace", settings.trace)
+    panel.add("path", settings.path)
+    panel.add("counter", settings.counter or best)
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
@@ -449,11 +442,10 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
     chosen = Input("conversation", read=finder(titles, now))
     if len(titles) <= FEW:
         panel.choices["titles"] = [*enumerate(titles)]
-        panel.choice("conversation", "Conversation", now, chosen, among="titles")
+        panel.add("conversation", now, chosen, **{"is": "choice"})
     else:
         panel.choices["titles"] = titles
-        hint = "part of its title"
-        panel.text("conversation", "Conversation", titles[now], chosen, among="titles", hint=hint)
+        panel.add("conversation", titles[now], chosen)
 
 
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:

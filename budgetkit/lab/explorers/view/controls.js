@@ -18,7 +18,7 @@ function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
   };
   const paint = (groups, choices) => {
     panel.choices = choices;
-    const digits = groups.flatMap(({ controls }) => controls).map(({ is, text = "" }) => (is === "line" ? text.length : 0));
+    const digits = groups.flatMap(({ controls }) => controls).map(({ is, value = "" }) => (is === "line" ? value.length : 0));
     root.style.setProperty("--bk-digits", Math.max(7, ...digits));
     keep(root, groups, makeGroup, (node, { heading, controls }) => {
       const title = node.querySelector("h3");
@@ -211,7 +211,7 @@ function makeLine({ key, slide, lock }, panel) {
   return node;
 }
 
-function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
+function paintLine(node, { key, label, tip, slide, value, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
   const [name, part, box, button, range] = node.children;
   node.slide = slide;
   // The stops stay under the hand that holds the slider.
@@ -228,12 +228,12 @@ function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, 
     : { role: null, tabindex: null, "aria-checked": null, "aria-label": null, title: null });
   const style = color && `--bk-color:${color}`;
   const reach = stops ? { min: 0, max: stops.length - 1, step: 1 } : { min: slide.min ?? 0, max: slide.max, step: slide.step };
-  put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? text ?? stops?.[place]?.[1] });
+  put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? value ?? stops?.[place]?.[1] });
   if (panel.rests(key)) range.value = place;
   const about = box_tip ?? `${label}, in tokens`;
   put(box, { placeholder: hint, title: about, "aria-label": about });
-  box.hidden = text === undefined; // what is stored in a page has no other numbers
-  writeBox(box, key, text ?? "", panel);
+  box.hidden = value === undefined; // what is stored in a page has no other numbers
+  writeBox(box, key, value ?? "", panel);
   range.disabled = box.disabled = Boolean(locked);
   button.hidden = !lock;
   put(button, { "aria-pressed": String(Boolean(locked)), "aria-label": `Lock ${slide.line}`, title: `Lock ${slide.line}` });
