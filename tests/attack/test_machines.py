@@ -93,7 +93,6 @@ MODELS = ["gpt-4o", "gpt-4.1", "claude-haiku-4-5", " gpt-5.1 "]
 BUDGET: dict[str, dict[str, list[Any]]] = {
     "model": {"name": MODELS},
     "preset": {"name": [*bk.presets.PRESETS]},
-    "line": {"line": LINES, "tokens": SIZES},
     "size": {"line": LINES, "size": SHARES},
     "limits": {"line": LINES, "at_least": SIZES, "at_most": SIZES},
     "lock": {"line": LINES, "on": [True, False]},
@@ -111,7 +110,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
 REPLAY: dict[str, dict[str, list[Any]]] = {
     **{
         name: BUDGET[name]
-        for name in ("model", "preset", "line", "size", "counter", "load", "trace", "reset")
+        for name in ("model", "preset", "size", "counter", "load", "trace", "reset")
     },
     "policies": {"names": [["oldest first"], ["last turns", "octopus"], []]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
@@ -136,7 +135,7 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "risk": {"chance": [0.01, 0.1]},
     "window_mix": {"column": [None, "mixed", "class", "language"]},
     "document": {"document": [None, 0, 3]},
-    **{name: BUDGET[name] for name in ("line", "size", "limits", "lock", "switch")},
+    **{name: BUDGET[name] for name in ("size", "limits", "lock", "switch")},
 }
 
 

@@ -22,7 +22,7 @@ from budgetkit.counters import Counter
 from budgetkit.extras.endpoints import EndpointError
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, moved, shortest_ratio
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, resized, shortest_ratio
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
@@ -392,11 +392,11 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "Unknown key in budget: 'windw'"),
         (lambda e: e.load("{"), "Invalid JSON in saved state"),
         (
-            lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
+            lambda e: hear(e, {"kind": "size", "line": "histroy", "size": 3, "id": "1"}),
             "Unknown line 'histroy'",
         ),
         (
-            lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}),
+            lambda e: hear(e, {"kind": "size", "line": "system", "size": -3, "id": "1"}),
             "Invalid system: -3. Use 0 or more.",
         ),
         (
@@ -583,9 +583,9 @@ def test_one_drag_is_one_step_back() -> None:
         hear(
             explorer,
             {
-                "kind": "line",
+                "kind": "size",
                 "line": "system",
-                "tokens": tokens,
+                "size": tokens,
                 "gesture": "drag system 1",
                 "id": "1",
             },
@@ -958,9 +958,9 @@ def test_a_table_is_sent_only_while_it_is_open() -> None:
 
 def test_each_message_of_the_page_is_acknowledged_whether_it_can_be_done_or_not() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    hear(explorer, {"kind": "line", "line": "system", "tokens": 900, "id": "page 1"})
+    hear(explorer, {"kind": "size", "line": "system", "size": 900, "id": "page 1"})
     assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 1", 900)
-    hear(explorer, {"kind": "line", "line": "system", "tokens": "x", "id": "page 2"})
+    hear(explorer, {"kind": "size", "line": "system", "size": "x", "id": "page 2"})
     assert (explorer.view.state["ack"], level(explorer)) == ("page 2", "error")
     hear(explorer, {"kind": "undo", "id": "page 3"})
     assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 3", 819)
@@ -1110,7 +1110,7 @@ def test_moves_from_many_threads_at_once_end_in_one_state() -> None:
 
     def move(line: str) -> None:
         for tokens in range(500, 510):
-            hear_one = {"kind": "line", "line": line, "tokens": tokens, "id": line}
+            hear_one = {"kind": "size", "line": line, "size": tokens, "id": line}
             explorer._receive(explorer.view, hear_one, [])
 
     threads = [threading.Thread(target=move, args=(line,)) for line in moved_lines]
@@ -1139,7 +1139,7 @@ def test_a_moved_share_has_the_size_it_was_moved_to(
     window: int, at_least: int, data: st.DataObject
 ) -> None:
     tokens = data.draw(st.integers(0, window))
-    share = moved(Share(0.15, at_least, at_least + 100), tokens, window, False)
+    share = resized(Share(0.15, at_least, at_least + 100), tokens, window, False)
     assert isinstance(share, Share)
     assert share.of(window) == tokens
 

@@ -608,7 +608,7 @@ def test_a_move_lists_the_titles_of_a_file_no_more(
     monkeypatch.setattr(bk.Trace, "title", property(title))
     before = explorer.budget.window
     explorer._receive(
-        explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, []
+        explorer.view, {"kind": "size", "line": "window", "size": 5_000, "gesture": "a"}, []
     )
     assert before != explorer.budget.window == 5_000
     assert asked <= {"c0"}, "the one that is shown"

@@ -26,7 +26,6 @@ from budgetkit.lab.deciding.space import (
     setting_text,
     sizes_of,
 )
-from budgetkit.lab.explorers.budget.controls import move_line, set_size
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
@@ -375,13 +374,10 @@ def with_setting(stage: AnyStage, setting: Raw) -> Any:
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)
         return replace(choose_main(stage, name), budget_settings=base)
+    settings = stage.settings
     for line, tokens in _lines(setting).items():
-        budget = stage.settings.budget(stage.results.model)
-        results = replace(stage.results, plan=replace(stage.results.plan, budget=budget))
-        change: Callable[..., Any] = set_size if tokens is None else move_line
-        settings = change(replace(stage, results=results), line, tokens)
-        stage = replace(stage, settings=settings)
-    return stage.settings
+        settings = settings.resize(line, tokens)
+    return settings
 
 
 def _lines(setting: Raw) -> Data:

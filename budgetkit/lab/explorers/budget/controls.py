@@ -30,7 +30,6 @@ from budgetkit.lab.explorers.budget.settings import (
     OWN,
     ROUGH,
     BudgetSettings,
-    amounts_of,
     longest_window,
     shortest_ratio,
     window_stops,
@@ -69,10 +68,9 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
     return replace(stage.settings, preset=name, own=None, lines={}, demand={})
 
 
-def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
-    """Set the size of the window or a line, in tokens."""
-    base = stage.settings.base(stage.results.model)
-    return stage.settings.next_line(stage.results.plan.budget, base, line, int(tokens))
+def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
+    """Set the size of the window or a line; None means no cap."""
+    return stage.settings.resize(line, size)
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
@@ -80,11 +78,10 @@ def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
-    base = settings.base(stage.results.model)
     grant = plan[section]
     cap = budget.caps[section]
     if cap is not None:
-        settings = settings.next_line(budget, base, section, grant.demand)
+        settings = settings.resize(section, grant.demand)
 
     # The largest unused caps are lowered first, by no more than is missing.
     missing = grant.demand - (cap or grant.granted) - left_of_pool(plan)
@@ -92,25 +89,9 @@ def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
         taken = min(unused, missing)
         if taken > 0 and other not in (*settings.locks, budget.remainder):
             tokens = (budget.caps[other] or 0) - taken
-            settings = settings.next_line(budget, base, other, tokens)
+            settings = settings.resize(other, tokens)
             missing -= taken
     return settings
-
-
-def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Set a line's size; None means no cap."""
-    if isinstance(size, int):
-        return move_line(stage, line, size)
-    budget = stage.results.plan.budget
-    present = amounts(stage).get(line)
-    if isinstance(size, Share) and isinstance(present, Share):
-        # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
-        tokens = size.of(budget.window)
-        high = None if present.at_most is None else max(present.at_most, tokens)
-        size = Share(size.ratio, min(present.at_least, tokens), high)
-    if size is not None and line in budget.caps and size.of(budget.window) >= budget.window:
-        size = None  # a cap of the whole window is none
-    return stage.settings.next_amount(line, size)
 
 
 def set_limits(
@@ -121,13 +102,13 @@ def set_limits(
 ) -> BudgetSettings:
     """Limit a line to a range; the whole window as upper limit means no limit."""
     window = stage.results.plan.budget.window
-    amount = amounts(stage).get(line)
+    amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
         ratio = amount.ratio
     else:
         ratio = shortest_ratio(min(amount or 0, window), window)
     share = Share(ratio, at_least, None if at_most >= window else at_most)
-    return stage.settings.next_amount(line, share)
+    return stage.settings.with_amount(line, share)
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
@@ -155,7 +136,7 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     if on:
         first = {a.section: a.cap for a in stage.settings.base(stage.results.model).allocations}
         cap = first.get(line) or None
-    return stage.settings.next_amount(line, cap)
+    return stage.settings.with_amount(line, cap)
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
@@ -259,8 +240,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
 BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "model": choose_model,
     "preset": choose_preset,
-    "line": move_line,
-    "size": set_size,
+    "size": resize,
     "limits": set_limits,
     "unused": use_unused_caps,
     "lock": lock,
@@ -300,7 +280,7 @@ def controls(stage: BudgetStage) -> Panel:
     panel.group("Model and window")
     add_model(panel, stage)
     panel.group("Reserves")
-    add_lines(panel, stage, [name for name in amounts(stage) if name not in budget.sections])
+    add_lines(panel, stage, [name for name in settings.amounts if name not in budget.sections])
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
     panel.group()
@@ -335,12 +315,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     panel.add("model", settings.model)
     panel.add("preset", settings.preset)
     slide = {"among": "windows", "value": budget.window}
-    panel.line("window", slide, Number(budget.window, 1), Input("line", {"line": "window"}))
-
-
-def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
-    """Return the amount of each line that has a slider."""
-    return amounts_of(stage.results.plan.budget, stage.settings.base(stage.results.model))
+    panel.line("window", slide, Number(budget.window, 1), Input("size", {"line": "window"}))
 
 
 def add_lines(
@@ -351,7 +326,7 @@ def add_lines(
     budget = stage.results.plan.budget
     window = budget.window
     needed = {a.section for a in budget.allocations if a.required or budget.floors[a.section]}
-    for name, amount in amounts(stage).items():
+    for name, amount in settings.amounts.items():
         if name not in names:
             continue
         is_section = name in budget.caps

@@ -12,20 +12,11 @@ from typing import ClassVar
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
 from budgetkit.budget.errors import unknown_name
-from budgetkit.models import DEFAULT_MODEL, Model
+from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.presets import preset
 
 #: Reserves with a slider even if the budget lacks them; they claim nothing until they are moved.
 USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
-
-
-def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
-    """Return the amount of each line; an uncapped section has its previous cap."""
-    before = {line.name: line.amount for line in base}
-    whole = with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
-    return {
-        line.name: before.get(line.name) if line.amount is None else line.amount for line in whole
-    }
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
@@ -39,20 +30,28 @@ def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
     return replace(budget, reserves=(*budget.reserves, *new))
 
 
-def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
+def resized(
+    amount: Amount | None, size: Amount | None, window: int, is_section: bool
+) -> Amount | None:
     """Return an amount of the same kind with a different size.
+
+    A cap of the whole window is none. A limit of a share gives way to the new size.
 
     Examples
     --------
-    >>> moved(Share(.1), 2_048, 8_192, True), moved(800, 900, 8_192, True), moved(800, 8_192, 8_192, True)
+    >>> resized(Share(.1), 2_048, 8_192, True), resized(800, 900, 8_192, True), resized(800, 8_192, 8_192, True)
     (Share(0.25), 900, None)
     """
+    if size is None:
+        return None
+    tokens = size.of(window) if isinstance(size, Share) else size
     if is_section and tokens >= window:
         return None
-    if isinstance(amount, Share):
-        highest = None if amount.at_most is None else max(amount.at_most, tokens)
-        return Share(shortest_ratio(tokens, window), min(amount.at_least, tokens), highest)
-    return tokens
+    if not isinstance(amount, Share):
+        return size
+    ratio = size.ratio if isinstance(size, Share) else shortest_ratio(tokens, window)
+    highest = None if amount.at_most is None else max(amount.at_most, tokens)
+    return Share(ratio, min(amount.at_least, tokens), highest)
 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:
@@ -178,19 +177,30 @@ class BudgetSettings:
         window = None if self.own is None else longest
         return replace(self, model=name, window=window, missing_window=chosen)
 
-    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> BudgetSettings:
-        """Return the settings with one line moved; a share stays a share."""
-        tokens = check_tokens(line, tokens)
-        if line == "window":
-            return replace(self, window=tokens, missing_window=None)
-        amounts = amounts_of(budget, base)
-        if line not in amounts:
-            raise LookupError(unknown_name("line", line, amounts))
-        return self.next_amount(
-            line, moved(amounts[line], tokens, budget.window, line in budget.caps)
-        )
+    @property
+    def amounts(self) -> dict[str, Amount | None]:
+        """The amount of each line that has a slider; an uncapped section has its previous cap."""
+        model = resolve(self.model)
+        before = {line.name: line.amount for line in self.base(model)}
+        whole = with_reserves(self.budget(model), [reserve.name for reserve in USUAL_RESERVES])
+        return {
+            line.name: before.get(line.name) if line.amount is None else line.amount
+            for line in whole
+        }
 
-    def next_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
+    def resize(self, line: str, size: Amount | None) -> BudgetSettings:
+        """Return the settings with another size for the window or a line; None means no cap."""
+        if not isinstance(size, Share | None):
+            size = check_tokens(line, size)
+            if line == "window":
+                return replace(self, window=size, missing_window=None)
+        if line not in (amounts := self.amounts):
+            raise LookupError(unknown_name("line", line, amounts))
+        budget = self.budget(resolve(self.model))
+        amount = resized(amounts[line], size, budget.window, line in budget.caps)
+        return self.with_amount(line, amount)
+
+    def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
         """Return the settings with another amount for one line."""
         if line in self.locks:
             locked = self.locks[line]

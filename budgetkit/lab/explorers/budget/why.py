@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from budgetkit.budget import brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
-from budgetkit.lab.explorers.budget.controls import move_line, use_unused_caps
+from budgetkit.lab.explorers.budget.controls import resize, use_unused_caps
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,
     kept_deficit,
+    plan_turn,
     signed_budget,
-    typed_demand,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, enough_window
 from budgetkit.lab.explorers.folds import Content, button, choice, set_line, text_part
@@ -21,9 +21,8 @@ from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
 from budgetkit.models import resolve
-from budgetkit.plan import Plan, allocate, fit
+from budgetkit.plan import Plan
 from budgetkit.plan.reasons import Mend
-from budgetkit.requests import framing_for
 
 LONGEST = 90  # characters of a message
 
@@ -105,7 +104,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
         buttons.append(_offer(stage, after, label, tells))
 
     def offer_line(label: str, line: str, size: int) -> None:
-        after = _moved(stage, move_line, line, size)
+        after = _moved(stage, resize, line, size)
         offer(f"{label} {size:,}", set_line(line, size), after)
 
     if left < 0 and budget.reserves:
@@ -124,7 +123,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
     if lost or left < 0:
 
         def is_whole(window: int) -> bool:
-            after = _moved(stage, move_line, "window", window)
+            after = _moved(stage, resize, "window", window)
             return after is not None and not lost_sections(after)
 
         for window in enough_window(budget, stage.results.model, is_whole):
@@ -157,20 +156,11 @@ def lost_sections(plan: Plan) -> list[str]:
 
 
 def planned(stage: BudgetStage) -> Plan:
-    """Plan the chosen turn under other settings."""
+    """Plan the shown turn under other settings."""
     settings = stage.settings
-    model = resolve(settings.model)
-    budget = signed_budget(settings, model)
-    if settings.trace is None:
-        return allocate(budget, typed_demand(settings, budget))
-    requests = FileRequests(
-        library=stage.library,
-        name=settings.trace,
-        roles=budget.roles,
-        counter=stage.results.counter,
-        framing=framing_for(model),
-    )
-    return fit(budget, requests.items(settings.conversation, stage.results.turn), requests.cut)
+    budget = signed_budget(settings, resolve(settings.model))
+    requests = FileRequests.of(settings, stage.library, budget, stage.results.counter)
+    return plan_turn(budget, settings, requests, stage.results.turn)
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -198,7 +188,7 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
         try:
-            yield move_line(stage, mend.line, mend.after)
+            yield settings.resize(mend.line, mend.after)
         except (ValueError, LookupError):
             return  # locked
     base = settings.base(stage.results.model)

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 
 from budgetkit.budget import brief, many
-from budgetkit.lab.explorers.budget.controls import move_line
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
@@ -85,12 +84,13 @@ def _remedies(stage: ConversationStage) -> list[Data]:
     results = stage.results
     name = results.section
     demand = results.shown.demand
+    base = stage.settings.budget_settings
     model = results.budget_results.model
     buttons = []
 
     def fits(line: str, size: int) -> bool:
         try:
-            budget = signed_budget(move_line(stage.budget, line, size), model)
+            budget = signed_budget(base.resize(line, size), model)
         except (ValueError, LookupError):
             return False
         columns = allocate_frame(budget, demand)
