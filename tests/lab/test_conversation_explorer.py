@@ -12,10 +12,11 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import figures
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.conversation import replay_run as replays
 from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
-from budgetkit.lab.explorers.conversation.results import CHOICES, chosen_policy
+from budgetkit.lab.explorers.conversation.results import CHOICES, ConversationSettings
 from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.replay.cost import Price, Prices
@@ -311,7 +312,9 @@ def test_every_choice_has_its_numbers_on_sliders() -> None:
             step = parameter.step if parameter.default < parameter.high else -parameter.step
             put(explorer, number, parameter.default + step)
         numbers = {number: shown(explorer, number) for number in CHOICES[name].parameters}
-        assert explorer.replay.policy == chosen_policy(name, {}, {name: numbers}, Floor())
+        assert explorer.replay.policy == ConversationSettings(
+            BudgetSettings(), parameters={name: numbers}
+        ).policy(name)
 
 
 def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() -> None:

@@ -26,7 +26,6 @@ from budgetkit.lab.explorers.conversation.results import (
     LIFETIMES,
     LONGEST,
     OWN,
-    SAYS,
     ConversationSettings,
     ConversationStage,
     label_of,
@@ -178,12 +177,14 @@ def controls(stage: ConversationStage) -> Panel:
     """Return the controls of the conversation explorer."""
     settings = stage.settings
     results = stage.results
-    names = (*CHOICES, *settings.given)
     own = ((OWN, OWN),) if settings.own_cache else ()
     panel = Panel(
         counters=[results.budget_results.model.encoding, *RATIOS],
         traces=[(name, name) for name in stage.library.conversations.names],
-        policies=[(name, label_of(name), SAYS.get(name, ""), name in SYSTEMS) for name in names],
+        policies=[
+            *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
+            *((name, name, "", False) for name in settings.given),
+        ],
         by=[("turn", "one for each turn"), ("request", "one for each answer")],
         within=[(True, "earlier turns and this one"), (False, "earlier turns only")],
         units=[(unit, unit) for unit in ("messages", "turns", "tokens")],

@@ -5,13 +5,13 @@ The library counts and replays once; stepping through requests uses its cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -59,6 +59,46 @@ AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of a policy with a slider."""
+
+    label: str
+    default: int
+    low: int
+    high: int
+    step: int
+    unit: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selectable policy: its name and description on the page, and its parameters."""
+
+    label: str
+    says: str
+    parameters: Mapping[str, Parameter]
+
+
+def _choices() -> dict[str, Choice]:
+    choices = {}
+    for name, row in read_rows("policies.toml", "policy").items():
+        numbers = row.get("numbers", {}).items()
+        parameters = {number: Parameter(**fields) for number, fields in numbers}
+        choices[name] = Choice(name, row["says"], parameters)
+    systems = {name: Choice(row["label"], row["says"], {}) for name, row in SYSTEMS.items()}
+    return choices | systems
+
+
+#: Selectable policies by name: those of this package, then those of other systems.
+CHOICES: Mapping[str, Choice] = Table(_choices)
+
+
+def label_of(name: str) -> str:
+    """Return the display name of a policy."""
+    return CHOICES[name].label if name in CHOICES else name
+
+
+@dataclass(frozen=True)
 class ConversationSettings:
     """Settings of the conversation explorer."""
 
@@ -85,6 +125,29 @@ class ConversationSettings:
 
     #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
+
+    def policy(self, name: str) -> Policy:
+        """Return a policy with the parameters from its sliders, or the caller's own policy.
+
+        Examples
+        --------
+        >>> ConversationSettings(BudgetSettings(), parameters={"last turns": {"turns": 3}}).policy("last turns")
+        SlidingWindow(3)
+        """
+        if name in self.given:
+            return self.given[name]
+        if name not in CHOICES:
+            raise LookupError(unknown_name("policy", name, [*CHOICES, *self.given]))
+        policy = NAMED[name]()
+        if name in SYSTEMS:
+            return policy
+        values = self.parameters.get(name, {})
+        numbers: Data = {}
+        for number, parameter in CHOICES[name].parameters.items():
+            numbers[number] = value = values.get(number, parameter.default)
+            if parameter.unit == "percent":
+                numbers[number] = Share(Decimal(value) / 100)
+        return replace(policy, floor=self.floor, **numbers)
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
         """Return the settings with other budget settings, without typed prices for another model."""
@@ -140,86 +203,6 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
             raise LookupError(unknown_name("lifetime", settings.lifetime, LIFETIMES))
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a policy with a slider."""
-
-    label: str
-    default: int
-    low: int
-    high: int
-    step: int
-    unit: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A selectable policy."""
-
-    make: Callable[..., Policy]
-    parameters: Mapping[str, Parameter]
-    own_floor: bool = False
-
-
-def _rows() -> Mapping[str, dict[str, Any]]:
-    systems = {name: {"says": row["says"]} for name, row in SYSTEMS.items()}
-    return read_rows("policies.toml", "policy") | systems
-
-
-def _choices() -> dict[str, Choice]:
-    choices = {}
-    for name, row in _rows().items():
-        make = NAMED[name]
-        own_floor = name in SYSTEMS
-        if isinstance(make, partial) and not own_floor:
-            make = make.func  # its numbers are those of the sliders
-        numbers = row.get("numbers", {}).items()
-        parameters = {number: Parameter(**fields) for number, fields in numbers}
-        choices[name] = Choice(make, parameters, own_floor)
-    return choices
-
-
-#: Selectable policies by name: those of this package, then those of other systems.
-CHOICES: Mapping[str, Choice] = Table(_choices)
-
-
-def label_of(name: str) -> str:
-    """Return the display name of a rule."""
-    return str(SYSTEMS[name]["label"]) if name in SYSTEMS else name
-
-
-#: A plain description of each.
-SAYS: Mapping[str, str] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
-
-
-def chosen_policy(
-    name: str,
-    own_policies: Mapping[str, Policy],
-    parameters: Mapping[str, Mapping[str, int]],
-    floor: Floor,
-) -> Policy:
-    """Return a chosen policy with the parameters from its sliders, or the caller's own policy.
-
-    Examples
-    --------
-    >>> chosen_policy("last turns", {}, {"last turns": {"turns": 3}}, Floor())
-    SlidingWindow(3)
-    """
-    if name in own_policies:
-        return own_policies[name]
-    if name not in CHOICES:
-        raise LookupError(unknown_name("policy", name, [*CHOICES, *own_policies]))
-    choice = CHOICES[name]
-    values = parameters.get(name, {})
-    numbers: Data = {}
-    for number, parameter in choice.parameters.items():
-        numbers[number] = value = values.get(number, parameter.default)
-        if parameter.unit == "percent":
-            numbers[number] = Share(Decimal(value) / 100)
-    policy = choice.make(**numbers)
-    return policy if choice.own_floor else replace(policy, floor=floor)
 
 
 _TELLING = 0.6  # of a conversation
@@ -339,10 +322,7 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         cache=cache,
         prices=prices,
     )
-    policies = {
-        name: chosen_policy(name, settings.given, settings.parameters, settings.floor)
-        for name in settings.chosen
-    }
+    policies = {name: settings.policy(name) for name in settings.chosen}
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
     # The forecast looks about twice as many turns ahead as fill the window.
