@@ -165,7 +165,7 @@ def test_every_press_of_a_slider_changes_the_plan_also_where_a_limit_holds(
 def test_code_sets_what_a_hand_sets_and_hears_of_each_change() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     windows = list[int]()
-    explorer.on_change(lambda changed: windows.append(changed.budget.window))
+    explorer.view.observe(lambda change: windows.append(explorer.budget.window), "state")
     explorer.set(preset="rag", window="16k")
     explorer.undo()
     assert windows == [8_192, 16_000, 8_192]

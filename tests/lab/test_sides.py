@@ -70,7 +70,7 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     card.pin()
     assert len(card.settings.pins) == 1, "what is pinned is let go by pinning it again"
     card._receive_fold_event({"fold": "sides", "clear": True})
-    assert card.settings == replace(card.settings, pins=(), pinned=None)
+    assert card.settings == replace(card.settings, pins=())
     assert card.view.state["bar"]["pinned"] is None
 
 

@@ -7,7 +7,7 @@ only selects among them. It contains numbers but no texts of the conversation.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,7 @@ from budgetkit.budget.errors import check_html
 from budgetkit.budget.html import Markup, xml_element
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
-from budgetkit.lab.app.sides import MAKERS, Side, pin_column, unpinned
+from budgetkit.lab.app.sides import MAKERS, Side, pin_column
 from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
@@ -49,7 +49,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
 
     The options are models, windows and reserves.
     """
-    plain = unpinned(settings)
+    plain = settings.unpinned
     model = resolve(plain.model)
     window = plain.budget(model).window
     names = [*dict.fromkeys([plain.model, *MAKERS])]
@@ -219,7 +219,7 @@ def card_scene(stage: BudgetStage) -> Data:
         "strip": strip(stage),
         "kpis": key_figures(results),
         "figures": [],
-        "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
+        "actions": {"pinned": settings.unpinned in settings.pins, "share": True},
     }
 
 
@@ -288,24 +288,17 @@ class DesignCard(BudgetExplorer):
         rows = []
         for row in misjudgements(self.stage):
             really = row.really(room.budget)
-            verdict = room.verdict(really)
             rows.append(
                 {
-                    "kind": row.kind,
-                    "where": row.where,
-                    "texts": row.texts,
-                    "exact": row.best,
-                    "estimate": row.cheap,
+                    **asdict(row),
                     "is_exact": best.exact,
                     "error": row.error,
-                    "low": row.low,
-                    "high": row.high,
                     "budget": room.budget,
                     "really": really,
                     "really_low": row.least(room.budget),
                     "really_high": row.most(room.budget),
                     "pool": room.pool_left(really),
-                    "verdict": verdict.level,
+                    "verdict": room.verdict(really).level,
                 }
             )
         return pd.DataFrame(rows)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import check_html, unknown_name
@@ -54,7 +54,6 @@ class Explorer(Shown, Generic[S, F]):
         self.still = Still()
         self.view = view
         self.panel = Panel()
-        self._listeners: list[Callable[[Any], object]] = []
         #: The settings after a reset.
         self._start = settings
         self._history = UndoStack(settings)
@@ -158,16 +157,6 @@ class Explorer(Shown, Generic[S, F]):
         """
         self.set(**{f"line_{line}": size})
 
-    def on_change(self, call: Callable[[Self], object]) -> None:
-        """Call a function after each change.
-
-        Parameters
-        ----------
-        call : callable
-            Function that takes the explorer.
-        """
-        self._listeners.append(call)
-
     def undo(self) -> None:
         """Undo the last change."""
         self._step("undo")
@@ -268,8 +257,6 @@ class Explorer(Shown, Generic[S, F]):
                 self._send_state(self._page_state())
                 self._send_charts()
             raise
-        for call in self._listeners:
-            call(self)
 
     def _redraw(self) -> None:
         """Redraw the view with its open tables and panels."""

@@ -174,8 +174,8 @@ def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings
 
 def pin(stage: BudgetStage) -> BudgetSettings:
     """Pin the budget for comparison, or unpin it."""
-    pinned = None if stage.settings.pinned is not None else stage.results.budget
-    return replace(stage.settings, pinned=pinned)
+    plain = stage.settings.unpinned
+    return plain if stage.settings.pins else replace(plain, pins=(plain,))
 
 
 def load(stage: BudgetStage, text: str) -> BudgetSettings:

@@ -113,8 +113,7 @@ class BudgetSettings:
     conversation: int = 0
     turn: int | None = None
     demand: Mapping[str, int] = field(default_factory=dict)
-    pinned: Budget | None = None
-    #: Settings to compare with the current settings.
+    #: Settings to compare with the current settings; the bar shows the last ones.
     pins: tuple[BudgetSettings, ...] = ()
 
     def base(self, model: Model) -> Budget:
@@ -132,6 +131,16 @@ class BudgetSettings:
         moved = {**self.lines, **self.locks}
         whole = with_reserves(replace(self.base(model), deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
+
+    @property
+    def pinned(self) -> Budget | None:
+        """The budget that was pinned last."""
+        return self.pins[-1].budget(resolve(self.pins[-1].model)) if self.pins else None
+
+    @property
+    def unpinned(self) -> BudgetSettings:
+        """The settings without pins."""
+        return replace(self, pins=())
 
     #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
@@ -162,7 +171,6 @@ class BudgetSettings:
             conversation=self.conversation,
             turn=self.turn,
             locks=self.locks,
-            pinned=self.pinned,
             pins=self.pins,
         )
 

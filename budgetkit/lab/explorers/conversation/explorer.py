@@ -18,16 +18,16 @@ from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
-from budgetkit.lab.explorers.conversation.notices import status
+from budgetkit.lab.explorers.conversation.notices import status, texts
 from budgetkit.lab.explorers.conversation.results import (
     AT_FIRST,
+    CHOICES,
     ConversationResults,
     ConversationSettings,
     ConversationStage,
     results,
     telling_window,
 )
-from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
@@ -40,8 +40,8 @@ from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
-from budgetkit.pruning import NEVER, Policy, policy_of
-from budgetkit.pruning.policies.systems import AnyPolicies, name_of, policies_of
+from budgetkit.pruning import NEVER, Policy
+from budgetkit.pruning.policies.systems import AnyPolicies, policies_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
@@ -284,21 +284,15 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         if is_plain and base.model == DEFAULT_MODEL:
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
-        if isinstance(policies, str | Policy):
-            policies = [policies]
         chosen: tuple[str, ...] = AT_FIRST
         own_policies: dict[str, Policy] = {}
-        if isinstance(policies, Mapping):
-            own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+        if policies is not None:
+            own_policies = policies_of(policies)
             chosen = tuple(own_policies)
-        elif policies is not None:
-            several = list(policies)
-            # A name that nothing knows is refused here as everywhere else.
-            own_policies = policies_of(several)
-            chosen = tuple(own_policies)
-            for entry in several:
-                if isinstance(entry, str):
-                    own_policies.pop(name_of(entry), None)
+        if not isinstance(policies, Mapping):  # a listed name keeps the numbers of its sliders
+            own_policies = {
+                name: policy for name, policy in own_policies.items() if name not in CHOICES
+            }
         if not chosen:
             raise ValueError("No policy is chosen. Choose at least one.")
         settings = ConversationSettings(
