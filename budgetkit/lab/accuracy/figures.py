@@ -23,7 +23,6 @@ from budgetkit.lab.figures.question import (
     points,
     short,
     signed,
-    with_texts,
 )
 from budgetkit.lab.figures.scales import INK
 from budgetkit.plan import allocate
@@ -150,8 +149,8 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
     hover = "%{x:,} characters<extra></extra>"
-    bar = bars(table["characters_in_window"], hovertemplate=hover, marker=marker)
-    bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
+    texts = [f"{100 * share:.0f} %" for share in table["of_base"]]
+    bar = bars(table["characters_in_window"], texts, hovertemplate=hover, marker=marker, y=y)
     x = {
         "title": "characters that fill the window",
         "tickformat": "~s",
@@ -247,8 +246,8 @@ def _draw(table: pd.DataFrame) -> Spec:
             sizes.append(int(tokens))
             texts.append(signed(int(tokens)))
             colours.append(colour(str(name)))
-    bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
-    bar = with_texts(bar, texts) | {"y": names}
+    hover = "%{x:,} tokens<extra></extra>"
+    bar = bars(sizes, texts, marker={"color": colours}, hovertemplate=hover, y=names)
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)

@@ -18,7 +18,6 @@ import pandas as pd
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import check_html
-from budgetkit.budget.html import Markup, xml_element
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, pin_column
@@ -34,6 +33,7 @@ from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
 from budgetkit.lab.explorers.stage import Kind, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
+from budgetkit.lab.figures.scales import svg_label, svg_text, tag
 from budgetkit.message import Data
 from budgetkit.models import resolve
 
@@ -104,99 +104,76 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     }
 
 
+INK: Final = "#1b1f24"
+FAINT: Final = "#57606a"
+
+
 def receipt_svg(answer: Data) -> str:
     """Draw the results as SVG: the window, the key figures and the errors."""
     width = 860
     left = 24
     bar_width = 812
-    parts = [
-        xml_element("rect", width=width, height="100%", fill="#ffffff"),
-        _words(left, 34, answer["title"], size=21, weight=650),
-        _words(left, 54, answer["over"], size=12, fill="#57606a"),
-    ]
+    parts = [tag("rect", width=width, height="100%", fill="#ffffff")]
+
+    def write(x: float, y: float, words: str, size: int, **look: object) -> None:
+        parts.append(svg_label(svg_text(words), x, y, font_size=size, **look))
+
+    def block(x: float, y: float, width: float, height: float, fill: str, tip: str = "") -> None:
+        inside = [tag("title", svg_text(tip))] if tip else []
+        broad = max(0.0, width)
+        parts.append(tag("rect", *inside, x=x, y=y, width=broad, height=height, fill=fill))
+
+    write(left, 34, answer["title"], 21, font_weight=650)
+    write(left, 54, answer["over"], 12, fill=FAINT)
     top = 80
     for line in wrap(answer["text"], 118, **WHOLE_WORDS) or [""]:
-        parts.append(_words(left, top, line, size=14))
+        write(left, top, line, 14)
         top += 19
 
     # The key figures in one row, the bar of the window below them.
     step = bar_width / len(answer["kpis"])
     for place, kpi in enumerate(answer["kpis"]):
         x = left + place * step
-        parts.append(_words(x, top + 24, kpi["value"], size=20, weight=600))
-        parts.append(_words(x, top + 42, kpi["label"], size=12, fill="#57606a"))
+        write(x, top + 24, kpi["value"], 20, font_weight=600)
+        write(x, top + 42, kpi["label"], 12, fill=FAINT)
     top += 58
     x = float(left)
     for segment in answer["bar"]:
         size = bar_width * segment["width"] / 100
-        tip = xml_element("title", segment["tip"])
-        parts.append(_block(x, top, size - 1, 34, segment["color"], tip, rx=3))
+        block(x, top, size - 1, 34, segment["color"], segment["tip"])
         if size > 7.5 * len(segment["name"]) + 8:
-            parts.append(_words(x + 5, top + 21, segment["name"], size=12, halo=True))
+            halo = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
+            write(x + 5, top + 21, segment["name"], 12, **halo)
         x += size
     top += 64
 
-    # The errors by kind: what the budget really takes, with the interval of nine texts in ten.
+    # The errors by kind: the actual tokens of the budget, with the interval of nine texts in ten.
     strip_data = answer["strip"]
-    parts.append(_words(left, top, strip_data["title"], size=14, weight=600))
+    write(left, top, strip_data["title"], 14, font_weight=600)
     for line in wrap(strip_data["note"], 130, **WHOLE_WORDS):
         top += 17
-        parts.append(_words(left, top, line, size=12, fill="#57606a"))
+        write(left, top, line, 12, fill=FAINT)
     for row in strip_data["rows"]:
         top += 22
-        parts.append(_words(left, top, f"{row['kind']}, {row['where']}", size=12))
+        write(left, top, f"{row['kind']}, {row['where']}", 12)
         if row["bar"]:
             # The bar, the mark of the budget, and the interval.
             bar, mark, low, high = (
                 3 * float(share) for share in (row["bar"], strip_data["line"], *row["interval"])
             )
             beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
-            parts += [
-                _block(210, top - 9, min(bar, mark), 10, strip_data["color"]),
-                _block(210 + mark, top - 9, bar - mark, 10, beyond),
-                _block(210 + mark, top - 12, 1.5, 16, "#1b1f24"),
-                _block(210 + low, top - 4.6, high - low, 1.2, "#1b1f24"),
-            ]
+            block(210, top - 9, min(bar, mark), 10, strip_data["color"])
+            block(210 + mark, top - 9, bar - mark, 10, beyond)
+            block(210 + mark, top - 12, 1.5, 16, INK)
+            block(210 + low, top - 4.6, high - low, 1.2, INK)
         numbers = f"{row['error']}   {row['really']}"
         if row["between"]:
             numbers += f" ({row['between']})"
-        parts.append(_words(522, top, f"{numbers}   {row['verdict']}", size=12))
+        write(522, top, f"{numbers}   {row['verdict']}", 12)
     height = top + 24
-    drawn = xml_element(
-        "svg",
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        font_family="system-ui, sans-serif",
-    )
-    return f"{drawn}\n"
-
-
-def _block(
-    x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
-) -> Markup:
-    """Return a rectangle, with a width of at least 0."""
-    broad = f"{max(0.0, width):.1f}"
-    return xml_element(
-        "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
-    )
-
-
-def _words(
-    x: float,
-    y: float,
-    words: str,
-    *,
-    size: int,
-    weight: int = 400,
-    fill: str = "#1b1f24",
-    halo: bool = False,
-) -> Markup:
-    around = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"} if halo else {}
-    look = {"font_size": size, "font_weight": weight, "fill": fill, **around}
-    return xml_element("text", str(words), x=f"{x:.1f}", y=y, **look)
+    picture = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}"}
+    picture |= {"width": width, "height": height, "fill": INK}
+    return f"{tag('svg', *parts, **picture, font_family='system-ui, sans-serif')}\n"
 
 
 RECEIPT = "budget"  # what the files of a receipt are called

@@ -14,7 +14,7 @@ from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora import corpus_of
@@ -33,9 +33,8 @@ from budgetkit.lab.explorers.accuracy.results import (
 )
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, taken
+from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, begun
 from budgetkit.lab.explorers.budget.results import is_own
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED, choose
 from budgetkit.lab.explorers.panel import Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
@@ -43,7 +42,7 @@ from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Data
-from budgetkit.models import DEFAULT_MODEL, listed_name
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import to_dict
 
 CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")
@@ -119,9 +118,6 @@ def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"
 
 
-WINDOW_MIXES = (MIXED, "class", "language", "source")
-
-
 def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Return the settings with another cheap counter."""
     return replace(stage.settings, counter=name.strip())
@@ -157,8 +153,9 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
     None means texts of one kind, "mixed" texts of all kinds.
     """
-    if column is not None and column not in WINDOW_MIXES:
-        raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
+    mixes = [mix for mix, _ in MIXES if mix]
+    if column is not None and column not in mixes:
+        raise LookupError(unknown_name("mix of a window", column, mixes))
     return replace(stage.settings, window_mix=column)
 
 
@@ -273,16 +270,12 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         window: int | None = 8_192,
     ) -> None:
         view = self.kind.view()
-        budget = read_budget(budget)
-        if isinstance(budget, Configuration):
-            model = budget.model or model
-        plain = BudgetSettings(model=listed_name(model), window=window)
-        if isinstance(budget, str):
-            budget_settings = replace(plain, preset=budget)
-        else:
-            of_window = window if callable(budget) else None
-            budget_settings = taken(plain, budget_of(budget, model, of_window))
         library = Library(view.report)
+        budget = read_budget(budget)
+        if not (isinstance(budget, str) or callable(budget)):
+            window = None  # a budget has its own
+        default = None if model == DEFAULT_MODEL else model
+        budget_settings = begun(library, None, budget, default, None, window)
         if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
