@@ -225,7 +225,7 @@ class ExplorerMachine(RuleBasedStateMachine):
             )
         )
 
-    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "door"]))
+    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "entry"]))
     def interrupted(self, data: st.DataObject, step: str) -> None:
         """An interrupt at any step of a command leaves what was there, and the next command is heard."""
         before, page = self.explorer.settings, shown(self.explorer)

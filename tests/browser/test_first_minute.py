@@ -132,7 +132,7 @@ def test_while_a_handle_is_dragged_over_the_end_its_knob_stays_under_the_pointer
 def test_a_border_that_two_lines_share_moves_the_one_that_is_grabbed(lab: Notebook) -> None:
     """Where the pool is used up, conversation ends where the output reserve begins."""
     page = lab.page
-    lab.execute("explorer._run_command('line', line='conversation', tokens=3_276 + 3_279)")
+    lab.execute("explorer.move('conversation', 3_276 + 3_279)")
     expect_kpi(page, "pool", "0")
     segment = lab.place_of(page.locator(".bk-segment[data-key=conversation] .bk-fill"))
     edge, y = segment["x"] + segment["width"], segment["y"] + 20

@@ -556,10 +556,10 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
 def test_the_accuracy_explorer_begins_with_the_door() -> None:
     """On 0.2.0 nothing on its first screen said how to give it texts."""
     shipped = AccuracyExplorer()
-    assert shipped.view.door["text"] == "Your own texts: drop a file here, paste text, or"
+    assert shipped.view.entry["text"] == "Your own texts: drop a file here, paste text, or"
     own = AccuracyExplorer("chars/4", toy(3))
-    assert own.view.door["text"] == ""
-    assert own.view.door["facts"]["messages"].startswith("9 documents: ")
+    assert own.view.entry["text"] == ""
+    assert own.view.entry["facts"]["messages"].startswith("9 documents: ")
 
 
 def test_too_few_documents_are_said_to_be() -> None:

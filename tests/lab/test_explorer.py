@@ -25,7 +25,9 @@ from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, resized, shortest_ratio
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
+from budgetkit.lab.explorers.undo import UndoStack
+from budgetkit.lab.explorers.uploads import LARGEST
+from budgetkit.lab.explorers.view import View, plotly_script
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.lab.panel import lines, percent, put, shown, slide

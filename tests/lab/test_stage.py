@@ -82,7 +82,7 @@ def test_a_table_that_waits_for_its_columns_changes_nothing(name: str) -> None:
     explorer = bk.ConversationExplorer("support-chat") if name == "conversation" else MAKERS[name]()
     before = explorer.settings
     explorer._run_command("file", name="chat.csv", content=TABLE)
-    assert explorer.view.door["columns"]["names"] == ["by_whom", "said_what"]
+    assert explorer.view.entry["columns"]["names"] == ["by_whom", "said_what"]
     assert explorer.settings == before
     explorer._run_command("columns", role="by_whom", content="said_what")
     assert explorer.config["trace"] == "chat.csv"

@@ -24,7 +24,9 @@ from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import F, Kind, S, Stage
-from budgetkit.lab.explorers.view import Gesture, Shown, UndoStack, Uploads, View, sendable
+from budgetkit.lab.explorers.undo import Gesture, UndoStack
+from budgetkit.lab.explorers.uploads import Uploads
+from budgetkit.lab.explorers.view import Shown, View, sendable
 from budgetkit.message import Data
 
 
@@ -84,7 +86,7 @@ class Explorer(Shown, Generic[S, F]):
         with self._lock:
             # the status as it is, not the last refusal
             status = self.kind.status(self.stage)
-            state = sendable({**self.view.state, "door": self.view.door, "status": status})
+            state = sendable({**self.view.state, "entry": self.view.entry, "status": status})
             self._update_folds()
             charts = self.kind.charts(self.stage, list(state["figures"]))
             html = page(
@@ -328,7 +330,7 @@ class Explorer(Shown, Generic[S, F]):
         self.view.choices = self.panel.choices
         # Before the charts, so that key figures are painted first.
         self.view.state = {**state, "ack": ack}
-        self.view.door = self.kind.door(self.stage)
+        self.view.entry = self.kind.entry(self.stage)
         self.still.change(self.view.state, repr(self), self._kept)
 
     def _send_charts(self, is_moving: bool = False) -> None:

@@ -254,7 +254,7 @@ def _around(
 ) -> tuple[str, str]:
     """Return the parts of the page before and after its data."""
     # The sentences on the opened file; none for a shipped one.
-    facts = state.get("door", {}).get("facts")
+    facts = state.get("entry", {}).get("facts")
     about = [f"{sentence}." for sentence in facts["sentences"]] if facts else []
     # The set-up as a collapsible text.
     folded = NOTHING

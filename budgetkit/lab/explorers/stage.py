@@ -85,8 +85,8 @@ class Kind:
     heading: Callable[[Any], str]
     #: Return the figures, with the tables of those that are open.
     charts: Callable[[Any, list[str]], dict[str, Data]] = lambda stage, opened: {}
-    #: Return how a file is given, and what was read of the one that is shown.
-    door: Callable[[Any], Data] = nothing
+    #: Return the form for opening a file, and facts about the shown one.
+    entry: Callable[[Any], Data] = nothing
     #: Return the set-up as text to copy, by format.
     texts: Callable[[Any], dict[str, str]] = nothing
     #: Return the text to read next to the figures, in blocks.

@@ -251,7 +251,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         controls=controls,
         status=status,
         charts=charts,
-        door=texts_entry,
+        entry=texts_entry,
         texts=texts,
         reader=reader,
         heading=heading,

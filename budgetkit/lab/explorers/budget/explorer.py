@@ -223,7 +223,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         controls=controls,
         status=status_with_reasons,
         charts=charts,
-        door=file_entry,
+        entry=file_entry,
         texts=texts,
         reader=reading,
         requests=requests,

@@ -255,7 +255,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         controls=controls,
         status=status,
         charts=charts,
-        door=file_entry,
+        entry=file_entry,
         texts=texts,
         reader=reading,
         requests=lambda stage: replay_requests(stage.results.shown.outcome, stage.results.request),
