@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sized
 from dataclasses import fields
-from typing import Any
 
-from budgetkit.budget import Allocation, Budget, Reserve, Share, many, one_line
+from budgetkit.budget import Amount, Budget, Share, many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
@@ -229,7 +228,7 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
         for of in (budget, settings.base(model))
     )
     if settings.own is not None or now != base:
-        return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
+        return _own_program(budget)
     moved = {name: amount for name, amount in changes.items() if name in now[2]}
     opening = "import budgetkit as bk"
     sized = f"bk.model({settings.model!r})"
@@ -244,38 +243,29 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     other = []
     for name, amount in moved.items():
         if re.fullmatch(r"[A-Za-z_]\w*", name):
-            arguments.append(f"{name}={_value(amount)}")
+            arguments.append(f"{name}={_amount(amount)}")
         else:
-            other.append(f"{name!r}: {_value(amount)}")
+            other.append(f"{name!r}: {_amount(amount)}")
     if other:
         arguments.append(f"**{{{', '.join(other)}}}")
     assigned = f".assign({', '.join(arguments)})" if moved else ""
     return f"{opening}\n\nbudget = bk.presets.{settings.preset}({sized}){assigned}"
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Share):
-        return f'bk.Share("{value.ratio}"{value.written_bounds})'
-    if isinstance(value, Reserve | Allocation):
-        return _call(f"bk.{type(value).__name__}", value)
-    if isinstance(value, tuple):
-        return "[\n" + "".join(f"        {_value(entry)},\n" for entry in value) + "    ]"
-    if isinstance(value, Mapping):
-        return (
-            "{\n"
-            + "".join(f"        {key!r}: {_value(entry)},\n" for key, entry in value.items())
-            + "    }"
-        )
-    return repr(value)
+def _amount(amount: Amount | None) -> str:
+    return f"bk.{amount!r}" if isinstance(amount, Share) else repr(amount)
 
 
-def _call(name: str, value: Any) -> str:
-    arguments = []
-    for f in fields(value):
-        set_to = getattr(value, f.name)
-        is_empty = isinstance(set_to, tuple | dict) and not set_to
-        if f.init and not is_empty and set_to != f.default:
-            arguments.append(f"{f.name}={_value(set_to)}")
-    if not isinstance(value, Budget):
-        return f"{name}({', '.join(arguments)})"
-    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+def _own_program(budget: Budget) -> str:
+    """Return a program that makes a budget from its reserves and allocations."""
+    lines = []
+    for f in fields(budget):
+        value = getattr(budget, f.name)
+        code = repr(value)
+        if isinstance(value, tuple):
+            code = "[\n" + "".join(f"        {part!r},\n" for part in value) + "    ]"
+        is_empty = isinstance(value, Sized) and not value
+        if f.init and not is_empty and value != f.default:
+            lines.append(f"    {f.name}={code},\n")
+    names = "from budgetkit import Allocation, Reserve, Share"
+    return f"import budgetkit as bk\n{names}\n\nbudget = bk.Budget(\n{''.join(lines)})"
