@@ -67,9 +67,8 @@ def shown(
     """Show one state; None where the preset has no budget of that window at all."""
     held = card(conversation)
     settings = BudgetSettings(preset=preset, model=model, window=window, trace=held.settings.trace)
-    known = resolve(model)
     try:
-        settings.budget(known)
+        assert settings.budget
     except ValueError:
         return None
     held.take(settings, afresh=True)

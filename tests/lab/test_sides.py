@@ -95,7 +95,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     _first, second = card.settings.pins
     card._receive_fold_event({"fold": "sides", **drawn["columns"][0]["unpin"]})
     assert card.settings.pins == (second,)
-    assert card.settings.pinned == second.budget(bk.model(DEFAULT_MODEL))
+    assert card.settings.pinned == second.budget
     card._receive_fold_event({"fold": "sides", "unpin": 7})
     assert card.settings.pins == (second,)
 

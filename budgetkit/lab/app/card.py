@@ -50,8 +50,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
     The options are models, windows and reserves.
     """
     plain = settings.unpinned
-    model = resolve(plain.model)
-    window = plain.budget(model).window
+    window = plain.budget.window
     names = [*dict.fromkeys([plain.model, *MAKERS])]
     windows = sorted({window, *WINDOWS})
     reserves: dict[str, Share | None] = {PRESENT: None}

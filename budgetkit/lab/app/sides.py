@@ -123,8 +123,7 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
         return [Side(budget, library) for budget in budgets]
-    model = resolve(settings.model)
-    window = settings.budget(model).window
+    window = settings.budget.window
     names = dict.fromkeys([settings.model, *MAKERS])
     return [Side(at_window(plain, name, window), library) for name in names]
 

@@ -41,7 +41,6 @@ from budgetkit.lab.explorers.folds import (
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data, Raw
-from budgetkit.models import resolve
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 from budgetkit.pruning import OldestFirst, Policy
@@ -197,7 +196,7 @@ class DecideFold(Content):
         # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
         plain = replace(case.base, preset=PLAIN, own=None, lines={}, locks={})
         for base, window in product((case.base, plain), SMALL_WINDOWS):
-            budget = replace(base, window=window).budget(resolve(base.model))
+            budget = replace(base, window=window).budget
             is_smaller = window < case.budget.window and budget.usable > 0
             if is_smaller and 10 * case.cut(budget) > int(demand.to_numpy().sum()):
                 preset = ""
@@ -321,7 +320,7 @@ def case_of(stage: AnyStage) -> TuningCase:
     bare: BudgetResults = results.budget_results
     base = stage.settings.budget_settings
     budget = bare.plan.budget
-    requests = FileRequests.of(base, stage.library, budget, bare.counter)
+    requests = FileRequests.of(base, stage.library, bare.counter)
     assert requests is not None, "the conversations of the file have been counted"
     policies: Mapping[str, Policy] = {}
     options: Data = {
@@ -335,7 +334,7 @@ def case_of(stage: AnyStage) -> TuningCase:
         requests = replace(requests, roles=results.run.roles)
         policies = results.policies
         options = {"policy": policies[results.main], **results.run.options}
-    deficit = base.base(bare.model).deficit
+    deficit = base.base.deficit
     return TuningCase(
         base=base,
         requests=requests,

@@ -198,7 +198,7 @@ def accuracy_program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
     settings = results.settings.budget_settings
     size = results.buffer.reserve.size
-    base = settings.base(results.model)
+    base = settings.base
     if settings.own is not None or not isinstance(size, Share):
         return budget_program(
             with_buffer(settings, results.buffer), results.model, results.exported_budget

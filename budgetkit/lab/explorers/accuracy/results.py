@@ -305,7 +305,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer_errors = errors
         windows = fill(errors)
         buffer = windows.read_off(settings.risk)
-    buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
+    buffered_budget = with_buffer(settings.budget_settings, buffer).budget
 
     def costs_of(budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
@@ -340,7 +340,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer=buffer,
         budget=budget,
         buffered_budget=buffered_budget,
-        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base(model).deficit),
+        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base.deficit),
         demand=demand,
         costs=costs_of(budget),
         buffered_costs=costs_of(buffered_budget),

@@ -134,7 +134,7 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
         raise LookupError(unknown_name("section", line, sections))
     cap: Amount | None = 0
     if on:
-        first = {a.section: a.cap for a in stage.settings.base(stage.results.model).allocations}
+        first = {a.section: a.cap for a in stage.settings.base.allocations}
         cap = first.get(line) or None
     return stage.settings.with_amount(line, cap)
 
@@ -231,7 +231,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     sized = model.window != budget.window
     named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
     with suppress(ValueError):
-        if named.base(model) == budget:
+        if named.base == budget:
             return named
     return plain
 

@@ -224,8 +224,7 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     """
     changes = {**settings.lines, **settings.locks}
     now, base = (
-        (of.deficit, of.undeclared, {line.name for line in of})
-        for of in (budget, settings.base(model))
+        (of.deficit, of.undeclared, {line.name for line in of}) for of in (budget, settings.base)
     )
     if settings.own is not None or now != base:
         return _own_program(budget)

@@ -52,7 +52,7 @@ class FileRequests:
 
     @classmethod
     def of(
-        cls, settings: BudgetSettings, library: Library, budget: Budget, counter: Counter
+        cls, settings: BudgetSettings, library: Library, counter: Counter
     ) -> FileRequests | None:
         """Return the requests in the chosen file, or None for typed sizes."""
         if settings.trace is None:
@@ -61,7 +61,7 @@ class FileRequests:
         return cls(
             library=library,
             name=settings.trace,
-            roles=budget.roles,
+            roles=settings.planned_budget.roles,
             counter=counter,
             framing=framing,
         )
@@ -212,8 +212,8 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     """Compute the results of the settings."""
     model = resolve(settings.model)
     counter = library.counter(settings.counter or model)
-    budget = signed_budget(settings, model)
-    requests = FileRequests.of(settings, library, budget, counter)
+    budget = settings.planned_budget
+    requests = FileRequests.of(settings, library, counter)
     conversation = settings.conversation
     turn = 0
     if requests is not None:
@@ -222,7 +222,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
         turn = min(settings.turn or len(turns.demand), len(turns.demand))
     bare = BudgetResults(
         model=model,
-        budget=kept_deficit(budget, settings.base(model).deficit),
+        budget=kept_deficit(budget, settings.base.deficit),
         plan=plan_turn(budget, settings, requests, turn),
         counter=counter,
         turn=turn,
@@ -274,17 +274,6 @@ def plan_turn(
     if requests is None:
         return allocate(budget, typed_demand(settings, budget))
     return fit(budget, requests.items(settings.conversation, turn), requests.cut)
-
-
-def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
-    """Return the budget to plan with, whose signed deficit allows an excess to be shown.
-
-    Without a role table, undeclared sections draw on its pool.
-    """
-    signed = settings.budget(model)
-    if signed.roles or settings.trace is None:
-        return signed
-    return replace(signed, undeclared="pool")
 
 
 def same_count(one: Counter, other: Counter) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
@@ -116,26 +116,46 @@ class BudgetSettings:
     #: Settings to compare with the current settings; the bar shows the last ones.
     pins: tuple[BudgetSettings, ...] = ()
 
-    def base(self, model: Model) -> Budget:
-        """Return the budget without moved lines."""
+    @cached_property
+    def base(self) -> Budget:
+        """The budget without moved lines."""
         if self.own is not None:
             if self.window is None:
                 return self.own
             return replace(self.own, window=self.window, deficit="signed")
+        model = resolve(self.model)
         if self.window is not None:
             model = replace(model, window=self.window, max_output=None)
         return _made(self.preset, model)
 
-    def budget(self, model: Model) -> Budget:
-        """Return the budget with its moved and locked lines, and a signed deficit."""
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget with its moved and locked lines, and a signed deficit."""
         moved = {**self.lines, **self.locks}
-        whole = with_reserves(replace(self.base(model), deficit="signed"), moved)
+        whole = with_reserves(replace(self.base, deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
+
+    @cached_property
+    def planned_budget(self) -> Budget:
+        """The budget to plan with; without a role table, undeclared sections draw on its pool."""
+        if self.budget.roles or self.trace is None:
+            return self.budget
+        return replace(self.budget, undeclared="pool")
+
+    @cached_property
+    def amounts(self) -> dict[str, Amount | None]:
+        """The amount of each line that has a slider; an uncapped section has its previous cap."""
+        before = {line.name: line.amount for line in self.base}
+        whole = with_reserves(self.budget, [reserve.name for reserve in USUAL_RESERVES])
+        return {
+            line.name: before.get(line.name) if line.amount is None else line.amount
+            for line in whole
+        }
 
     @property
     def pinned(self) -> Budget | None:
         """The budget that was pinned last."""
-        return self.pins[-1].budget(resolve(self.pins[-1].model)) if self.pins else None
+        return self.pins[-1].budget if self.pins else None
 
     @property
     def unpinned(self) -> BudgetSettings:
@@ -185,27 +205,16 @@ class BudgetSettings:
         window = None if self.own is None else longest
         return replace(self, model=name, window=window, missing_window=chosen)
 
-    @property
-    def amounts(self) -> dict[str, Amount | None]:
-        """The amount of each line that has a slider; an uncapped section has its previous cap."""
-        model = resolve(self.model)
-        before = {line.name: line.amount for line in self.base(model)}
-        whole = with_reserves(self.budget(model), [reserve.name for reserve in USUAL_RESERVES])
-        return {
-            line.name: before.get(line.name) if line.amount is None else line.amount
-            for line in whole
-        }
-
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
         """Return the settings with another size for the window or a line; None means no cap."""
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)
             if line == "window":
                 return replace(self, window=size, missing_window=None)
-        if line not in (amounts := self.amounts):
-            raise LookupError(unknown_name("line", line, amounts))
-        budget = self.budget(resolve(self.model))
-        amount = resized(amounts[line], size, budget.window, line in budget.caps)
+        if line not in self.amounts:
+            raise LookupError(unknown_name("line", line, self.amounts))
+        budget = self.budget
+        amount = resized(self.amounts[line], size, budget.window, line in budget.caps)
         return self.with_amount(line, amount)
 
     def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:

@@ -13,14 +13,12 @@ from budgetkit.lab.explorers.budget.results import (
     FileRequests,
     kept_deficit,
     plan_turn,
-    signed_budget,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, enough_window
 from budgetkit.lab.explorers.folds import Content, button, choice, set_line, text_part
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
-from budgetkit.models import resolve
 from budgetkit.plan import Plan
 from budgetkit.plan.reasons import Mend
 
@@ -158,9 +156,8 @@ def lost_sections(plan: Plan) -> list[str]:
 def planned(stage: BudgetStage) -> Plan:
     """Plan the shown turn under other settings."""
     settings = stage.settings
-    budget = signed_budget(settings, resolve(settings.model))
-    requests = FileRequests.of(settings, stage.library, budget, stage.results.counter)
-    return plan_turn(budget, settings, requests, stage.results.turn)
+    requests = FileRequests.of(settings, stage.library, stage.results.counter)
+    return plan_turn(settings.planned_budget, settings, requests, stage.results.turn)
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -191,7 +188,7 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
             yield settings.resize(mend.line, mend.after)
         except (ValueError, LookupError):
             return  # locked
-    base = settings.base(stage.results.model)
+    base = settings.base
     if mend.line == "importance":
         weights = {line.section: line.importance for line in mend.budget.allocations}
         allocations = tuple(

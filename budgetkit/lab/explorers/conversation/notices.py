@@ -23,7 +23,6 @@ from budgetkit.lab.explorers.budget.notices import (
     silent,
 )
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
-from budgetkit.lab.explorers.budget.results import signed_budget
 from budgetkit.lab.explorers.budget.settings import enough_window
 from budgetkit.lab.explorers.conversation.results import (
     OWN,
@@ -104,7 +103,7 @@ def _remedies(stage: ConversationStage) -> list[Data]:
 
     def fits(line: str, size: int) -> bool:
         try:
-            budget = signed_budget(base.resize(line, size), model)
+            budget = base.resize(line, size).planned_budget
         except (ValueError, LookupError):
             return False
         columns = allocate_frame(budget, demand)
