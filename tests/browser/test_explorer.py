@@ -177,7 +177,7 @@ def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
     page.keyboard.press("Home")
     expect(knob).to_have_attribute("aria-valuenow", "0")
     page.keyboard.press("End")
-    expect(knob).to_have_attribute("aria-valuetext", "no cap of its own")
+    expect(knob).to_have_attribute("aria-valuetext", "no cap")
     expect(knob).to_be_focused()
     for _ in range(5):
         page.keyboard.press("Control+z")
@@ -504,7 +504,7 @@ def test_files_are_opened_and_changes_taken_back_without_a_mouse(
     spoken = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
     files = [spoken, saved]
     page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
-    for name, key in (("Open file…", "Enter"), ("Load a set-up…", "Space")):
+    for name, key in (("Open file…", "Enter"), ("Load settings…", "Space")):
         page.get_by_role("button", name=name).press(key)
         expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect_kpi(page, "usable", "6,964")

@@ -84,7 +84,7 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
     type_into(lab, "Window, in tokens", "1.2M")
     expect_kpi(page, "window", "1,200,000")
-    expect(live).to_contain_text("The window is set to 1,200,000 tokens")
+    expect(live).to_contain_text("the window is set to 1,200,000")
     expect(told).to_have_count(0)
 
 

@@ -149,7 +149,7 @@ def test_the_key_figures_are_those_of_the_policy_shown() -> None:
     assert kpi(explorer, "cost")[0] == f"${totals['cost']:.2f}"
     assert kpi(explorer, "now")[0] == f"{frame['sent'].iloc[-1]:,}"
     label = next(k["label"] for k in explorer.view.state["kpis"] if k["key"] == "evidence")
-    assert label == "needed kept (a guess)", "a guess is called one"
+    assert label == "needed kept (guess)", "a guess is called one"
 
 
 def test_marked_evidence_is_no_proxy() -> None:

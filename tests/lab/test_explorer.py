@@ -316,7 +316,7 @@ def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
     explorer.move("output", "60%")
     assert explorer.budget.shared_pool == -2_047
     assert (level(explorer), kpi(explorer, "pool")) == ("over", "\u22122,047")
-    assert explorer.view.state["bar"]["end_text"] == "the window ends at 8,192; 2,047 too many"
+    assert explorer.view.state["bar"]["end_text"] == "Window ends at 8,192; over by 2,047"
     assert "Lower a cap or a reserve" in explorer.status
     assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
     explorer.move("output", "15%")
@@ -337,7 +337,7 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.set(demand_history=90)
     explorer.set(demand_notes=20)
     # And each section has its own sentence, once.
-    assert explorer.status == "The demand loses 60 tokens."
+    assert explorer.status == "60 tokens of the demand are cut."
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40). The cap cannot rise. Lower other caps "
         "or a reserve, choose a larger window, or shorten the text.",

@@ -630,7 +630,7 @@ def test_a_conversation_of_one_turn_is_told_as_one() -> None:
         {"role": "assistant", "content": "On its way."},
     ]
     planned, replayed = bk.BudgetExplorer("chat", said, window=8_192), bk.ConversationExplorer(said)
-    assert planned.status == "Everything fits, in 1 turn."
+    assert planned.status == "The only turn fits."
     assert "turn 1 of 1, 2 messages, " in planned.view.state["source"]
     assert "its one request holds everything" in replayed.status
     assert "2 messages, 1 turn, 1 request, " in replayed.view.state["source"]

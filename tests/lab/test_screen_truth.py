@@ -185,7 +185,7 @@ def check_bar(state: dict[str, Any], plan: Plan) -> None:
     drawn = sum(segment["tokens"] for segment in bar["segments"])
     over = claimed_too_many(plan)
     if drawn > bar["window"]:
-        assert bar["end_text"] == f"the window ends at {plan.budget.window:,}; {over:,} too many"
+        assert bar["end_text"] == f"Window ends at {plan.budget.window:,}; over by {over:,}"
         assert over > 0
     if over:
         assert over in numbers(text) or text.startswith("Nothing is left"), (text, over)
@@ -322,5 +322,5 @@ def test_headline_bar_and_plan_say_one_number_in_a_tiny_window(
 def test_a_required_section_above_its_cap_takes_the_pool_in_every_sentence() -> None:
     """In a window of 500 the system prompt has 306 tokens; its cap of 50 and the pool of 100 hold 150 of them."""
     state = bk.DesignCard("chat", "mixed-language", model="gpt-4o", window=500).view.state
-    assert state["bar"]["end_text"] == "the window ends at 500; 210 too many"
+    assert state["bar"]["end_text"] == "Window ends at 500; over by 210"
     assert "The sections exceed the window by 210 tokens." in state["headline"]["text"]

@@ -246,7 +246,7 @@ class DesignCard(BudgetExplorer):
         view=CardView,
         scene=card_scene,
         status=lambda stage: {**status(stage), "remedies": remedies(stage)},
-        charts=lambda stage, opened: {},
+        charts=lambda *_: {},
         reader=nothing,
     )
 

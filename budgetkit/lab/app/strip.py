@@ -31,11 +31,11 @@ LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
 COLUMNS = [
     "kind",
     "text",
-    "actual tokens of the budget",
+    "budget in actual tokens",
     "error",
     "actual",
     "pool left",
-    "that is",
+    "result",
 ]
 MEANINGS = {
     CODE: "code, data and markup",

@@ -63,7 +63,7 @@ class Explorer(Shown, Generic[S, F]):
         self._folds = Folds(self.kind.folds, self._update_folds)
         self._uploads = Uploads(view, self._run_command)
         view.on_msg(self._receive)
-        view.observe(lambda change: self._redraw(), "opened")
+        view.observe(lambda _: self._redraw(), "opened")
         state = self._page_state()
         self._values = self.panel.values
         self._send_state(state)
@@ -281,7 +281,7 @@ class Explorer(Shown, Generic[S, F]):
                 self._apply(self._history.then(settings))
             self._update_folds()
 
-    def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
+    def _receive(self, _view: View, content: Data, buffers: list[Any]) -> None:
         """Handle a message from the page."""
         values = dict(content)
         kind, gesture, ack = (str(values.pop(name, "")) for name in ("kind", "gesture", "id"))

@@ -122,8 +122,8 @@ class DecideFold(Content):
         if not self._run.runs and self._run.report is None and not case.cut(case.budget):
             return self._nothing_cut(case, many)
         shown = {name: aim.than_at_present() for name, aim in OBJECTIVES.items()}
-        parts = [choice("I want", "objective", shown, self._wanted(stage))]
-        parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
+        parts = [choice("Objective", "objective", shown, self._wanted(stage))]
+        parts.append(choice("Answers cut short", "risk", RISKS, self._risk))
         run = self._run
         if run.runs:
             return [

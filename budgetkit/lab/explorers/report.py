@@ -220,7 +220,7 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """
     state: Data = {"status": {"text": "", "level": "none"}}
     around = _around(title, state, {}, text, [element("section", id="bk-receipt")])
-    return _fitted(around, lambda rows: {"tables": {}, "receipt": receipt}, requests)
+    return _fitted(around, lambda _: {"tables": {}, "receipt": receipt}, requests)
 
 
 def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data) -> str:

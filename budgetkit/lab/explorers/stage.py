@@ -61,7 +61,7 @@ class Stage(Generic[S, F]):
 AnyStage = Stage[Any, Any]
 
 
-def nothing(stage: AnyStage) -> Data:
+def nothing(_stage: AnyStage) -> Data:
     """Return no data."""
     return {}
 
@@ -84,7 +84,7 @@ class Kind:
     #: Return the title of a report.
     heading: Callable[[Any], str]
     #: Return the figures, with the tables of those that are open.
-    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda stage, opened: {}
+    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda *_: {}
     #: Return the form for opening a file, and facts about the shown one.
     entry: Callable[[Any], Data] = nothing
     #: Return the set-up as text to copy, by format.

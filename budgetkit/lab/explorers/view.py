@@ -109,7 +109,7 @@ class View(anywidget.AnyWidget):
     opens: Any = t.List().tag(sync=True)
 
     @staticmethod
-    def _trait_to_json(value: Any, widget: Any) -> Any:
+    def _trait_to_json(value: Any, _widget: Any) -> Any:
         # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
         return sendable(value)
 

@@ -180,7 +180,7 @@ COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "document": read_document,
 }
 
-OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
+OPENS = [{"purpose": "file", "label": "Open texts…", "accept": None}]
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 

@@ -58,7 +58,7 @@ class AccuracySettings:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
 
-    def showing(self, name: str | None, path: str = "") -> AccuracySettings:
+    def showing(self, name: str | None, _path: str = "") -> AccuracySettings:
         """Return the settings for other texts, showing all of them."""
         return replace(
             self,

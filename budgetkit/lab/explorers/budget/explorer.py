@@ -166,7 +166,7 @@ def heading(stage: BudgetStage) -> str:
 #: The files that can be opened.
 OPENS: list[Data] = [
     {"purpose": "file", "label": "Open file…", "accept": None},
-    {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
+    {"purpose": "setup", "label": "Load settings…", "accept": ".yaml,.yml,.json"},
 ]
 
 

@@ -38,10 +38,9 @@ def status(stage: BudgetStage) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
-        what = "The demand loses"
-        if results.turn:
-            what = f"Turn {results.turn:,} loses"
-        sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
+        cut = sum(grant.cut for grant in plan.grants)
+        where = f"are cut at turn {results.turn:,}" if results.turn else "of the demand are cut"
+        sentences.append(f"{cut:,} tokens {where}.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
         warnings = [
@@ -69,8 +68,8 @@ def status(stage: BudgetStage) -> Data:
             first = f"The first cut comes at turn {turn:,}, in {section}."
             sentences = [f"Turn {results.turn:,} fits. {first}"]
         elif results.demand is not None:
-            turns = many(len(results.demand), "turn")
-            sentences = [f"Everything fits, in {'all ' if len(results.demand) > 1 else ''}{turns}."]
+            turns = len(results.demand)
+            sentences = [f"All {turns:,} turns fit." if turns > 1 else "The only turn fits."]
     sentences += missing_window(results)
     text, *more = dict.fromkeys(filter(None, [*sentences, results.note]))
     return {"level": level, "text": text, "more": more}
@@ -82,7 +81,7 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
     if longest is None or budget.window <= longest:
         return []
     return [
-        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}. "
+        f"{model.name} takes at most {longest:,} tokens, but the window is set to {budget.window:,}. "
         f"Set it to {longest:,}, or choose another model."
     ]
 
@@ -142,8 +141,8 @@ def source(stage: BudgetStage) -> str:
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:
-        sizes = "the sizes typed in" if settings.demand else "typical sizes"
-        return f"No conversation: the sections ask for {sizes}. Open one to see every turn."
+        sizes = "the typed sizes" if settings.demand else "typical sizes"
+        return f"No conversation is open, so {sizes} are used. Open one to see every turn."
     traces = stage.library.conversations(settings.trace)
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"

@@ -50,7 +50,7 @@ class WhyFold(Content):
         why = plan.why(of)
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         parts: list[Data] = [
-            choice("Lost from", "of", names, why.section),
+            choice("Section", "of", names, why.section),
             text_part(_title(plan, of)),
             {"is": "list", "items": list(why.reasons)},
         ]
@@ -83,7 +83,7 @@ class WhyFold(Content):
             if not _is_lost(plan, of):
                 key = f"{mend.line} {len(self._offers)}"  # two changes may begin with one line
                 self._offers[key] = to
-                offer = _offer(after, plan, "Do it", {"mend": key})
+                offer = _offer(after, plan, "Apply", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
         return row
 

@@ -96,9 +96,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         what = "All requests with their answers and summaries"
     return [
         Kpi("first", "first loss", value, tip, change),
-        Kpi(
-            "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
-        ),
+        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens in {results.requests:,} requests"),
         Kpi(
             "cached",
             "read from the cache",
@@ -107,7 +105,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         ),
         Kpi(
             "cost",
-            "cost in all",
+            "total cost",
             money,
             f"{what}; {results.run.prices.source}",
             level="" if is_known else "alarm",
@@ -118,7 +116,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
 def _evidence(results: ConversationResults) -> Kpi:
     needed, present = results.shown.evidence
     guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
-    label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
+    label, how = ("needed kept (guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
     if not needed:
         return Kpi(
             "evidence", label, "none found", f"{how} No needed messages were found.", short="none"

@@ -211,6 +211,6 @@ class TurningFold(Content):
         )
         return [*map(text_part, turning_points(table)), drawn]
 
-    def hear(self, stage: ConversationStage, event: Data) -> None:
+    def hear(self, _stage: ConversationStage, event: Data) -> None:
         """Compute the turning points when the button is pressed."""
         self._wanted = self._wanted or "work" in event

@@ -126,7 +126,7 @@ const ANSWERED = 6000; // milliseconds that an answer stays beside its button
 const FORMATS = { python: "Python", yaml: "YAML", json: "JSON" };
 
 function createTakeaway(model, load) {
-  const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "This set-up as text" });
+  const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "Settings as text" });
   const tabs = element("div", { class: "bk-tabs", role: "group", "aria-label": "Format" });
   const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
   let format = "yaml";
@@ -148,7 +148,7 @@ function createTakeaway(model, load) {
     say(answer, await copied(code, FORMATS[format]));
     setTimeout(() => say(answer, ""), ANSWERED);
   });
-  const header = element("div", { class: "bk-header" }, element("h3", {}, "Copy this set-up"), ...load);
+  const header = element("div", { class: "bk-header" }, element("h3", {}, "Settings as text"), ...load);
   const tools = element("div", { class: "bk-header" }, tabs, element("span", { class: "bk-copying" }, answer, copy));
   const folded = element("details", { class: "bk-text" }, element("summary", {}, "Show the text"), code);
   return { root: element("section", { class: "bk-card bk-takeaway" }, header, tools, folded), paint };
