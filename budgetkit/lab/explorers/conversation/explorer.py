@@ -183,18 +183,18 @@ def heading(stage: ConversationStage) -> str:
 FOLDS = {
     "systems": Fold(
         "What would another system's rule have cost?",
-        "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold",
+        "budgetkit.lab.explorers.conversation.folds:SystemsFold",
     ),
     "turning": Fold(
         "At which price and window is another system cheaper?",
-        "budgetkit.lab.explorers.conversation.systems_fold:TurningFold",
+        "budgetkit.lab.explorers.conversation.folds:TurningFold",
     ),
     "reads": Fold(
-        "Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"
+        "Why did the cache miss?", "budgetkit.lab.explorers.conversation.folds:ReadsFold"
     ),
-    "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.results:BilledFold"),
+    "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folds:BilledFold"),
     "check": Fold(
-        "What does the check find?", "budgetkit.lab.explorers.conversation.results:CheckFold"
+        "What does the check find?", "budgetkit.lab.explorers.conversation.folds:CheckFold"
     ),
     "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
 }

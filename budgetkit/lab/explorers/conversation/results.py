@@ -17,9 +17,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget, Share
 from budgetkit.budget.errors import unknown_name
-from budgetkit.counters import estimated_by
 from budgetkit.files import Table, read_rows
-from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
@@ -36,10 +34,9 @@ from budgetkit.lab.replay.forecast import Pace
 from budgetkit.lab.replay.outlook import turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.message import Data, Message
+from budgetkit.message import Data
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Floats, Ints
-from budgetkit.pruning import NEVER
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -358,46 +355,3 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     whole = int(turn_sizes(trace, count, framing_for(model)).sum())
     sizes = [size for size in WINDOWS if size <= _TELLING * whole and whole < model.window]
     return max(sizes, default=None)
-
-
-class BilledFold(reading.BilledFold):
-    """Panel with the ledger of the chosen request, after pruning."""
-
-    stage = "the messages that the policy has kept"
-
-    def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the whole messages, and the request's other parts.
-
-        A message that was cut is not among the whole messages.
-        """
-        results = stage.results
-        retention = results.shown.outcome.kept
-        request = results.request
-        there = results.shown.outcome.present(request)
-        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
-        placeholders = len(there) - len(whole)
-        left = [f"{placeholders:,} placeholders"] if placeholders else []
-        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
-        left += ["the passages"] if results.trace.contexts else []
-        return (
-            results.budget_results.model.name,
-            [results.trace.messages[slot] for slot in whole],
-            left,
-        )
-
-
-class CheckFold(reading.CheckFold):
-    """Panel of findings about the budget and policy, for the shown conversation."""
-
-    def case(self, stage: ConversationStage) -> Data:
-        """Return the inputs of the checks other than the budget."""
-        results = stage.results
-        run = results.run
-        return {
-            "model": results.budget_results.model,
-            "policy": results.policies[results.main],
-            "demand": run.trace.demand(run.counter, run.roles, run.framing),
-            "lost": results.shown.outcome.kept.dropped_messages,
-            "tools": reading.schemas(run.trace, run.counter, results.budget_results.model),
-            "estimated_by": estimated_by(run.counter, results.budget_results.model),
-        }
