@@ -201,15 +201,3 @@ def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_too_wide(lab: N
     assert places == sorted(places)
     page.wait_for_function(f"({TOO_WIDE})() === 0")
     lab.shoot("accuracy-narrow")
-
-
-def test_a_reloaded_page_shows_and_moves_as_before(
-    lab: Notebook, buffers: dict[float, float]
-) -> None:
-    page = lab.page
-    lab.reload()
-    page.locator(".bk-kpis").scroll_into_view_if_needed()
-    lab.wait_for_charts(CHARTS)
-    expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").press("ArrowRight")
-    expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")

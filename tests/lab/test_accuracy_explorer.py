@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.accuracy.notices import _often
 from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, token_pieces, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
-from tests.lab.panel import labels, put, shown
+from tests.lab.panel import labels, shown
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
 GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
@@ -341,13 +341,6 @@ def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
     explorer.reset()
     assert explorer.config == first
     assert not explorer.view.state["actions"]["reset"]
-
-
-def test_moves_of_one_slider_are_one_step_back(explorer: AccuracyExplorer) -> None:
-    for chance in (0.1, 0.2, 0.3):
-        put(explorer, "risk", chance, gesture="drag risk 1")
-    explorer.undo()
-    assert shown(explorer, "risk") == 0.05
 
 
 # --- figures and tables ----------------------------------------------------------------------------
@@ -840,15 +833,6 @@ def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> N
     first = explorer.texts["python"].splitlines()[0]
     assert first.startswith(f"# safety {100 * explorer.buffer.share:.1f} % (95 % sure: ")
     assert "chars/4 against o200k_base, 60 documents of my texts, risk 5 %" in first
-
-
-def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(
-    explorer: AccuracyExplorer,
-) -> None:
-    bundle, _ = explorer._repr_mimebundle_()
-    said = "AccuracyExplorer(chars/4 against o200k_base, my texts, 60 documents)"
-    assert repr(explorer) == bundle["text/plain"] == said
-    assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 @given(

@@ -160,17 +160,6 @@ def test_marked_evidence_is_no_proxy() -> None:
     assert (found["label"], found["value"]) == ("needed messages kept", "100%")
 
 
-def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
-    explorer = explorer_of(conversation(4), "oldest first")
-    bundle, _ = explorer._repr_mimebundle_()
-    assert (
-        repr(explorer)
-        == bundle["text/plain"]
-        == "ConversationExplorer(toy, gpt-5.4, window=2,000, oldest first)"
-    )
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-
-
 def test_nothing_lost_is_said_so() -> None:
     explorer = explorer_of(conversation(3), window=64_000)
     assert said(explorer).startswith("fits Nothing is ever lost under 'oldest first'")
@@ -583,15 +572,6 @@ def test_what_cannot_be_is_said_and_what_held_still_holds() -> None:
     assert not said(explorer).startswith("error "), "the next change is shown as ever"
 
 
-def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [}\n')
-    explorer = explorer_of(conversation(3))
-    explorer.open(broken)
-    assert "line 2" in explorer.status
-    assert explorer.config["trace"] == "toy"
-
-
 def test_a_constructor_that_cannot_says_why() -> None:
     with pytest.raises(LookupError, match="Unknown policy 'newest first'"):
         ConversationExplorer(conversation(3), policies=["newest first"])
@@ -620,14 +600,6 @@ def test_undo_redo_and_reset() -> None:
         9,
     )
     assert not explorer.view.state["actions"]["reset"]
-
-
-def test_one_scrub_is_one_step_back() -> None:
-    explorer = explorer_of(conversation(30))
-    for request in range(20, 5, -1):
-        put(explorer, "request", request, gesture="drag request 1")
-    explorer.undo()
-    assert shown(explorer, "request") == 30
 
 
 # --- take it away ---------------------------------------------------------------------------------

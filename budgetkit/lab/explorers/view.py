@@ -27,7 +27,8 @@ _FOLDER = Path(__file__).parent / "view"
 SCRIPT = "budgetkit/view.js"
 
 
-def _joined(*parts: str) -> str:
+def page_code(*parts: str) -> str:
+    """Return the code of the page in these files, such as "dom.js"."""
     return "\n".join((_FOLDER / part).read_text("utf-8") for part in parts)
 
 
@@ -74,7 +75,7 @@ class View(anywidget.AnyWidget):
     Its traits are the content of the page, which sends user input as messages. `view_of` makes the view of an explorer.
     """
 
-    _esm = _joined(
+    _esm = page_code(
         "dom.js",
         "page.js",
         "plotly.js",
@@ -90,7 +91,7 @@ class View(anywidget.AnyWidget):
         "view.js",
     )
     _esm += f"\n//# sourceURL={SCRIPT}\n"
-    _css = _joined("view.css", "controls.css")
+    _css = page_code("view.css", "controls.css")
     state = t.Dict().tag(sync=True)
     #: The lists for controls, separate from the state because they rarely change.
     choices = t.Dict().tag(sync=True)
@@ -168,7 +169,7 @@ def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]
 class Tabs(anywidget.AnyWidget):
     """Several views, one of them open."""
 
-    _esm = _joined("dom.js", "page.js", "tabs.js")
+    _esm = page_code("dom.js", "page.js", "tabs.js")
     _css = View._css
     titles = t.List(t.Unicode()).tag(sync=True)
     #: The position of the open tab.

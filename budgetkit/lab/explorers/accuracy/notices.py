@@ -1,4 +1,4 @@
-"""Notices: sentences about the count's error, the buffer and the sources."""
+"""Notices: sentences about the error, the buffer and the texts, and the set-up as text to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bar: the window as segments, with a handle for each line."""
+"""The page of the budget explorer: key figures, the window as a bar with handles, and figures."""
 
 from __future__ import annotations
 

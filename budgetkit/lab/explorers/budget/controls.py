@@ -1,4 +1,6 @@
-"""Controls of a budget, and their commands, which turn settings into new settings.
+"""Controls of a budget, and the commands that they send.
+
+A command takes a stage and values, and returns the next settings.
 
 The changes of a budget serve every explorer (`explorers/commands.py`).
 """

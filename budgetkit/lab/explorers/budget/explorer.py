@@ -1,4 +1,4 @@
-"""BudgetExplorer: a budget's sliders, its split as a bar, and a conversation's cuts."""
+"""BudgetExplorer, its reader of messages with their outcomes, and its panels."""
 
 from __future__ import annotations
 

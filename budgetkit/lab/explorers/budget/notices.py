@@ -1,4 +1,4 @@
-"""Notices: sentences about the fit, losses, fixes and sources of the numbers."""
+"""Notices: sentences about the fit, losses and sources, and the set-up as text to copy."""
 
 from __future__ import annotations
 

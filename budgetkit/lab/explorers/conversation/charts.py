@@ -1,4 +1,4 @@
-"""The figures of the view, with their sentences and tables."""
+"""The page of the conversation explorer: key figures, compared rules, and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConversationExplorer: a conversation, turn by turn, under each pruning policy."""
+"""ConversationExplorer, its reader of sent and missing messages, and its panels."""
 
 from __future__ import annotations
 
