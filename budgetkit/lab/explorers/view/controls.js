@@ -149,8 +149,7 @@ function makeRule({ key, text, says }, node) {
 function makeLane(name, node, panel) {
   const choose = element("button", { type: "button", class: "bk-choose" }, element("span", { class: "bk-swatch" }), element("span"));
   choose.addEventListener("click", () => panel.put("main", name));
-  const remove = element("button", { type: "button", class: "bk-button bk-unpin" }, "×");
-  remove.addEventListener("click", () => node.toggle(name));
+  const remove = textButton("×", { class: "bk-button bk-unpin" }, () => node.toggle(name));
   const chart = shape("svg", { viewBox: `0 0 ${LANE.width} ${LANE.height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, shape("path", { class: "bk-area" }), shape("path", { class: "bk-limit" }), shape("path", { class: "bk-here" }));
   const cells = [chart, "", "", "", "", remove].map((child) => element("td", {}, child));
   return element("tr", {}, element("th", { scope: "row" }, choose), ...cells);

@@ -48,7 +48,7 @@ function download(name, content) {
 
 function fileButton(text, accept, chosen) {
   const input = element("input", { type: "file", accept, class: "bk-file", tabindex: -1, "aria-hidden": "true" });
-  const button = element("button", { type: "button", class: "bk-button" }, text);
+  const button = textButton(text);
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
     if (input.files[0]) chosen(input.files[0]);
@@ -110,7 +110,7 @@ function createFileEntry(isShown, post, buttons) {
 function createFacts(post) {
   const [format, many, messages, model] = ["b", "span", "span", "span"].map((tag) => element(tag, {}));
   const which = element("select", { "aria-label": "Conversation in the file" });
-  const use = element("button", { type: "button", class: "bk-button" });
+  const use = textButton("");
   const notes = element("ul", { class: "bk-notes" });
   const line = element("p", { class: "bk-facts" }, format, which, many, messages, model, use);
   const root = element("div", {}, line, notes);
@@ -143,7 +143,7 @@ function createFacts(post) {
 function createColumns(post) {
   const text = element("span", {});
   const choices = element("span", { class: "bk-columns" });
-  const read = element("button", { type: "button", class: "bk-button" }, "Read the table");
+  const read = textButton("Read the table");
   const root = element("p", { class: "bk-facts" }, text, choices, read);
   let asked = "";
   const chosen = () => Object.fromEntries([...choices.querySelectorAll("select")].map((select) => [select.name, select.value]));

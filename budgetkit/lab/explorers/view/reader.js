@@ -44,7 +44,7 @@ function createReader(model) {
 function makeBlock(reader, { why }) {
   const header = element(why ? "button" : "div", { class: "bk-label", tabindex: why && -1, type: why && "button" }, element("b"), element("span"));
   const told = element("p", { class: "bk-why", hidden: "" });
-  const ask = element("button", { type: "button", class: "bk-button bk-ask", hidden: "" }, "What would keep it?");
+  const ask = textButton("What would keep it?", { class: "bk-button bk-ask", hidden: "" });
   const node = element("li", {}, header, told, element("div", { class: "bk-text" }), ...(why ? [ask] : []));
   const open = () => {
     told.hidden = node.classList.contains("bk-is-open");

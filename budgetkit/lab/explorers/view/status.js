@@ -55,7 +55,7 @@ function paintStatus(node, status, ask, pick, pressing) {
   if (picks.length) sentences.push({ key: `picks ${picks}`, picks });
   const { remedies = [] } = status;
   if (remedies.length) sentences.push({ key: "remedies", remedies: remedies.map((remedy) => ({ ...remedy, key: remedy.tells.key ?? remedy.tells.kind })) });
-  const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => pickButton(name, pick)), ...(of ? [askButton(ask)] : []));
+  const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => textButton(name, {}, () => pick(name))), ...(of ? [askButton(ask)] : []));
   keep(body, sentences, make, (paragraph, { text, of, picks, remedies }) => {
     if (picks) return;
     if (remedies) return void keep(put(paragraph, { class: "bk-remedies" }), remedies, () => makeButton(pressing), paintButton);
@@ -72,13 +72,6 @@ function askButton(ask) {
   return button;
 }
 
-// A button for a listed name that is similar to an unknown one.
-function pickButton(name, pick) {
-  const button = element("button", { type: "button", class: "bk-button" }, name);
-  button.addEventListener("click", () => pick(name));
-  return button;
-}
-
 function createStatus() {
   const sign = element("span", { class: "bk-sign", "aria-hidden": "true" });
   const progress = element("progress", { max: 1, "aria-label": "Progress" });
@@ -86,11 +79,7 @@ function createStatus() {
 }
 
 function createActions(post) {
-  const make = (kind, text, title) => {
-    const button = element("button", { type: "button", class: "bk-button", title }, text);
-    button.addEventListener("click", () => post({ kind }));
-    return button;
-  };
+  const make = (kind, text, title) => textButton(text, { title }, () => post({ kind }));
   const buttons = {
     undo: make("undo", "Undo", "Undo the last change (Ctrl+Z)"),
     redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
@@ -128,14 +117,17 @@ const FORMATS = { python: "Python", yaml: "YAML", json: "JSON" };
 function createTakeaway(model, load) {
   const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "Settings as text" });
   const tabs = element("div", { class: "bk-tabs", role: "group", "aria-label": "Format" });
-  const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
+  const copy = textButton("Copy", {}, async () => {
+    say(answer, await copied(code, FORMATS[format]));
+    setTimeout(() => say(answer, ""), ANSWERED);
+  });
   let format = "yaml";
   const paint = () => {
     for (const tab of tabs.children) put(tab, { "aria-pressed": tab.dataset.format === format });
     say(code, model.get("texts")[format] ?? "");
   };
   for (const [name, text] of Object.entries(FORMATS)) {
-    const tab = element("button", { type: "button", class: "bk-button", "data-format": name }, text);
+    const tab = textButton(text, { "data-format": name });
     tab.addEventListener("click", () => {
       format = name;
       folded.open = true;
@@ -144,10 +136,6 @@ function createTakeaway(model, load) {
     tabs.append(tab);
   }
   const answer = element("span", { class: "bk-answer", role: "status" });
-  copy.addEventListener("click", async () => {
-    say(answer, await copied(code, FORMATS[format]));
-    setTimeout(() => say(answer, ""), ANSWERED);
-  });
   const header = element("div", { class: "bk-header" }, element("h3", {}, "Settings as text"), ...load);
   const tools = element("div", { class: "bk-header" }, tabs, element("span", { class: "bk-copying" }, answer, copy));
   const folded = element("details", { class: "bk-text" }, element("summary", {}, "Show the text"), code);
