@@ -23,12 +23,11 @@ from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, pin_column
 from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
-from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
+from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.budget.why import remedies
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
 from budgetkit.lab.explorers.stage import Kind, nothing
@@ -179,7 +178,7 @@ RECEIPT = "budget"  # what the files of a receipt are called
 SIDES = "sides"  # the fold that several models or budgets stand in
 
 
-CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
+CardView = view_of("CardView", ())  # no charts, so that nothing large is loaded
 
 
 def card_scene(stage: BudgetStage) -> Data:
@@ -237,12 +236,8 @@ class DesignCard(BudgetExplorer):
 
     kind: ClassVar[Kind] = replace(
         BudgetExplorer.kind,
+        name="card",
         commands={**BudgetExplorer.kind.commands, "pin": pin_column},
-        folds={
-            SIDES: Fold(
-                "Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold"
-            )
-        },
         view=CardView,
         scene=card_scene,
         status=lambda stage: {**status(stage), "remedies": remedies(stage)},

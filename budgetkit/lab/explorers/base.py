@@ -62,6 +62,7 @@ class Explorer(Shown, Generic[S, F]):
         self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
         self._folds = Folds(self.kind.folds, self._update_folds)
         self._uploads = Uploads(view, self._run_command)
+        view.opens = self.kind.words["files"]
         view.on_msg(self._receive)
         view.observe(lambda _: self._redraw(), "opened")
         state = self._page_state()

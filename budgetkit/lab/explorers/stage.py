@@ -7,9 +7,10 @@ return the content of the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from budgetkit.files import read_toml
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.shelves import Library
@@ -70,6 +71,8 @@ def nothing(_stage: AnyStage) -> Data:
 class Kind:
     """A kind of explorer: its commands, panels, results and page."""
 
+    #: The name of its words in ``data/glossary.toml``.
+    name: str
     #: Functions that take a stage and named values, and return the next settings.
     commands: Mapping[str, Command]
     #: Return the results of the settings, or raise an error if they contradict the library.
@@ -93,4 +96,14 @@ class Kind:
     reader: Callable[[Any], Data] = nothing
     #: Return the requests for a report's slider.
     requests: Callable[[Any], Data] = nothing
-    folds: Mapping[str, Fold] = field(default_factory=dict)
+
+    @property
+    def words(self) -> Data:
+        """The words of this kind: its panels, files and tabs."""
+        words: Data = read_toml("glossary.toml")[self.name]
+        return words
+
+    @property
+    def folds(self) -> dict[str, Fold]:
+        """The panels that can be opened beside the figures."""
+        return {name: Fold(*row) for name, row in self.words["panels"].items()}

@@ -159,11 +159,11 @@ class Shown:
         return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata
 
 
-def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
+def view_of(name: str, figures: Sequence[str]) -> type[View]:
     """Return the view of an explorer, with a trait for each figure."""
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
-    more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
-    return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))
+    traits["figures"] = t.List([*figures]).tag(sync=True)
+    return types.new_class(name, (View,), exec_body=lambda body: body.update(traits))
 
 
 class Tabs(anywidget.AnyWidget):

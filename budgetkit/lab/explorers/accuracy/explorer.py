@@ -180,8 +180,7 @@ COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "document": read_document,
 }
 
-OPENS = [{"purpose": "file", "label": "Open texts…", "accept": None}]
-AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
+AccuracyView = view_of("AccuracyView", FIGURES)
 
 
 def reader(stage: AccuracyStage) -> Data:
@@ -244,6 +243,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     """
 
     kind: ClassVar[Kind] = Kind(
+        name="accuracy",
         commands={**SHARED, **COMMANDS},
         view=AccuracyView,
         results=results,

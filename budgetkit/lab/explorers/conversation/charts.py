@@ -9,6 +9,7 @@ import pandas as pd
 
 from budgetkit.budget import brief, many
 from budgetkit.budget.html import GREY
+from budgetkit.files import read_toml
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
@@ -24,20 +25,6 @@ _GUESS = (
     "answers."
 )
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
-#: The tabs under the first figure: the messages, the other figures, and the folds.
-TABS = {
-    "messages": "Messages",
-    "caching": "Cache",
-    "dropping": "Lifetimes",
-    "fan": "Forecast",
-    "spending": "Cost",
-    "systems": "Products",
-    "turning": "Prices",
-    "reads": "Misses",
-    "billed": "Bill",
-    "check": "Check",
-    "decide": "Best setting",
-}
 
 
 def scene(stage: ConversationStage) -> Data:
@@ -48,7 +35,7 @@ def scene(stage: ConversationStage) -> Data:
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
-        "tabs": TABS,
+        "tabs": read_toml("glossary.toml")["conversation"]["tabs"],
     }
 
 

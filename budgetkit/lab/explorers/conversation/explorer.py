@@ -28,7 +28,6 @@ from budgetkit.lab.explorers.conversation.results import (
     results,
     telling_window,
 )
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
@@ -179,30 +178,7 @@ def heading(stage: ConversationStage) -> str:
     return f"{whose} in {stage.results.budget.window:,} tokens of {base.model}: {policies}"
 
 
-#: The panels that can be opened next to the figures.
-FOLDS = {
-    "systems": Fold(
-        "What would another system's rule have cost?",
-        "budgetkit.lab.explorers.conversation.folds:SystemsFold",
-    ),
-    "turning": Fold(
-        "At which price and window is another system cheaper?",
-        "budgetkit.lab.explorers.conversation.folds:TurningFold",
-    ),
-    "reads": Fold(
-        "Why did the cache miss?", "budgetkit.lab.explorers.conversation.folds:ReadsFold"
-    ),
-    "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folds:BilledFold"),
-    "check": Fold(
-        "What does the check find?", "budgetkit.lab.explorers.conversation.folds:CheckFold"
-    ),
-    "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
-}
-OPENS: list[Data] = [
-    {"purpose": "file", "label": "Open file…", "accept": None},
-    {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
-]
-ConversationView = view_of("ConversationView", FIGURES, OPENS)
+ConversationView = view_of("ConversationView", FIGURES)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
@@ -248,7 +224,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     kind: ClassVar[Kind] = Kind(
         commands={**OF_CONVERSATIONS, **COMMANDS},
-        folds=FOLDS,
+        name="conversation",
         view=ConversationView,
         results=results,
         scene=scene,
