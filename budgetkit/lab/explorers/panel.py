@@ -207,10 +207,9 @@ class Panel:
 
     def __init__(self, explorer: str = "", **choices: Sequence[Any]) -> None:
         glossary = read_toml("glossary.toml")
-        self._words: dict[str, Data] = glossary["controls"] | glossary.get(explorer, {}).get(
-            "controls", {}
-        )
-        self.choices: Data = choices
+        own = glossary.get(explorer, {})
+        self._words: dict[str, Data] = glossary["controls"] | own.get("controls", {})
+        self.choices: Data = own.get("lists", {}) | choices
         self.inputs: dict[str, Input] = {}
         self._groups: list[Data] = []
 

@@ -179,19 +179,12 @@ def controls(stage: ConversationStage) -> Panel:
     results = stage.results
     own = ((OWN, OWN),) if settings.own_cache else ()
     panel = Panel(
+        "conversation",
         counters=[results.budget_results.model.encoding, *RATIOS],
         traces=[(name, name) for name in stage.library.conversations.names],
         policies=[
             *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
             *((name, name, "", False) for name in settings.given),
-        ],
-        by=[("turn", "one for each turn"), ("request", "one for each answer")],
-        within=[(True, "earlier turns and this one"), (False, "earlier turns only")],
-        units=[(unit, unit) for unit in ("messages", "turns", "tokens")],
-        conflicts=[
-            ("exceed", "exceed the limit"),
-            ("shrink", "shrink the others"),
-            ("raise", "refuse"),
         ],
         rules=[("", "as the model's provider"), *((name, name) for name in CACHES), *own],
         lifetimes=[("", "as the rules say"), *((name, name) for name in LIFETIMES)],
