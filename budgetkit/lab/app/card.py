@@ -113,7 +113,7 @@ def receipt_svg(answer: Data) -> str:
     bar_width = 812
     parts = [tag("rect", width=width, height="100%", fill="#ffffff")]
 
-    def write(x: float, y: float, words: str, size: int, **look: object) -> None:
+    def write(x: float, y: float, words: str, size: int, **look: Any) -> None:
         parts.append(svg_label(svg_text(words), x, y, font_size=size, **look))
 
     def block(x: float, y: float, width: float, height: float, fill: str, tip: str = "") -> None:
@@ -169,7 +169,7 @@ def receipt_svg(answer: Data) -> str:
             numbers += f" ({row['between']})"
         write(522, top, f"{numbers}   {row['verdict']}", 12)
     height = top + 24
-    picture = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}"}
+    picture: Data = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}"}
     picture |= {"width": width, "height": height, "fill": INK}
     return f"{tag('svg', *parts, **picture, font_family='system-ui, sans-serif')}\n"
 

@@ -161,7 +161,7 @@ class Shown:
 
 def view_of(name: str, figures: Sequence[str]) -> type[View]:
     """Return the view of an explorer, with a trait for each figure."""
-    traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
+    traits: Data = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
     traits["figures"] = t.List([*figures]).tag(sync=True)
     return types.new_class(name, (View,), exec_body=lambda body: body.update(traits))
 

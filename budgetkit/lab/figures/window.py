@@ -49,7 +49,7 @@ def _draw(table: Columns) -> Spec:
     every = table_rows(table)
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
-    common = {"customdata": sections, "tips": hover, "width": 0.32}
+    common: Spec = {"customdata": sections, "tips": hover, "width": 0.32}
     edges = {"width": [int(tokens > 0) for tokens in table["demand"]], "color": colours}
     shades = {"color": [translucent(c, 0.28) for c in colours], "line": edges}
     demand_bars = bars(table["demand"], marker=shades, **common)

@@ -388,7 +388,7 @@ def add_lines(
                 panel.add(limit, number, limited, locked=locked)
 
 
-def add_place(panel: Panel, key: str, now: int, last: int, **drawn: str) -> None:
+def add_place(panel: Panel, key: str, now: int, last: int, **drawn: Any) -> None:
     """Add the slider for stepping through a conversation."""
     slide = {"min": 1, "max": last, "step": 1, "value": now}
     panel.line(key, slide, Number(now, 1, last), **drawn)
