@@ -288,7 +288,7 @@ def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Not
     page = lab.page
     handle(page, "output").press("End")
     expect(page.locator(".bk-status.bk-is-over")).to_contain_text("Lower a cap or a reserve")
-    expect(page.locator(".bk-end text")).to_contain_text("the window ends at 16,384")
+    expect(page.locator(".bk-end text")).to_contain_text("Window ends at 16,384")
     expect_kpi(page, "pool", "\u221210,648")  # 3,279 less 16,384 instead of 2,457
     bar = page.locator("svg.bk-bar").bounding_box()
     past = page.locator(".bk-end rect").bounding_box()
