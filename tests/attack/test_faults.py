@@ -217,7 +217,7 @@ def test_the_time_of_day_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     for tokens in (900, 1_000, 1_100):
         explorer._receive(
             explorer.view,
-            {"kind": "line", "line": "retrieval", "tokens": tokens, "gesture": "a"},
+            {"kind": "size", "line": "retrieval", "size": tokens, "gesture": "a"},
             [],
         )
     explorer._receive(explorer.view, {"kind": "undo"}, [])

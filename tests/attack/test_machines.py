@@ -93,7 +93,6 @@ MODELS = ["gpt-4o", "gpt-4.1", "claude-haiku-4-5", " gpt-5.1 "]
 BUDGET: dict[str, dict[str, list[Any]]] = {
     "model": {"name": MODELS},
     "preset": {"name": [*bk.presets.PRESETS]},
-    "line": {"line": LINES, "tokens": SIZES},
     "size": {"line": LINES, "size": SHARES},
     "limits": {"line": LINES, "at_least": SIZES, "at_most": SIZES},
     "lock": {"line": LINES, "on": [True, False]},
@@ -111,7 +110,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
 REPLAY: dict[str, dict[str, list[Any]]] = {
     **{
         name: BUDGET[name]
-        for name in ("model", "preset", "line", "size", "counter", "load", "trace", "reset")
+        for name in ("model", "preset", "size", "counter", "load", "trace", "reset")
     },
     "policies": {"names": [["oldest first"], ["last turns", "octopus"], []]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
@@ -132,13 +131,11 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "counter": {"name": ["chars/4", "bytes/4", "estimate:o200k_base"]},
     "exact": {"name": ["", "cl100k_base"]},
     "corpus": {"name": ["mini"]},
-    "pieces": {"characters": [None, 20, 400]},
     "classes": {"names": [["prose"], ["prose", "code"], []]},
-    "lengths": {"at_least": SIZES, "at_most": SIZES},
     "risk": {"chance": [0.01, 0.1]},
     "window_mix": {"column": [None, "mixed", "class", "language"]},
     "document": {"document": [None, 0, 3]},
-    **{name: BUDGET[name] for name in ("line", "size", "limits", "lock", "switch")},
+    **{name: BUDGET[name] for name in ("size", "limits", "lock", "switch")},
 }
 
 
@@ -228,7 +225,7 @@ class ExplorerMachine(RuleBasedStateMachine):
             )
         )
 
-    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "door"]))
+    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "entry"]))
     def interrupted(self, data: st.DataObject, step: str) -> None:
         """An interrupt at any step of a command leaves what was there, and the next command is heard."""
         before, page = self.explorer.settings, shown(self.explorer)

@@ -246,9 +246,9 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
     [
         ({"kind": "setup", "name": "a.yaml", "content": "window: 9"}, "Invalid argument 'content'"),
         ({"kind": "pin", "trace": "support-chat"}, "Invalid argument 'trace'"),
-        ({"kind": "line", "line": "window", "tokens": "9000"}, "Invalid argument 'tokens'"),
-        ({"kind": "line", "line": "window", "tokens": True}, "Invalid argument 'tokens'"),
-        ({"kind": "line", "line": "window"}, "Invalid argument 'tokens'"),
+        ({"kind": "size", "line": "window", "size": "9000"}, "Invalid argument 'size'"),
+        ({"kind": "size", "line": "window", "size": True}, "Invalid argument 'size'"),
+        ({"kind": "size", "line": "window"}, "Invalid argument 'size'"),
         ({"kind": "model", "name": "gpt-5", "beside": "x"}, "Invalid argument 'beside'"),
         ({"kind": "reset", "merge": "x"}, "Invalid argument 'merge'"),
         ({"kind": ["line"]}, "Unknown command"),

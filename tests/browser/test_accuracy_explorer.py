@@ -134,7 +134,7 @@ def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
     lab: Notebook, mix: str
 ) -> None:
     page = lab.page
-    lab.control("A window has").locator("select").select_option(mix)
+    lab.control("Window content").locator("select").select_option(mix)
     lab.wait_for_charts(CHARTS)
     share = page.locator(".bk-kpi[data-key=buffer] b").inner_text()
     tokens = page.locator(".bk-kpi[data-key=buffer] i").inner_text().split(" ")[0]
@@ -162,13 +162,13 @@ def test_a_text_of_ones_own_is_uploaded_and_a_broken_one_is_refused(
     )
     broken.write_bytes(b"\0\1\2")
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open texts of yours").click()
+        page.get_by_role("button", name="Open texts").click()
     chooser.value.set_files(own)
     expect(page.locator(".bk-source")).to_contain_text("<b>letter<b>.md: 1 document")
     expect(page.locator(".bk-status")).to_contain_text("too few for a risk")
     expect(page.locator(".bk-reader .bk-text").nth(1)).to_contain_text("<img src=x")
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open texts of yours").click()
+        page.get_by_role("button", name="Open texts").click()
     chooser.value.set_files(broken)
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text("logo.png, binary")
     expect(page.locator(".bk-source")).to_contain_text("<b>letter<b>.md: 1 document")
@@ -201,15 +201,3 @@ def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_too_wide(lab: N
     assert places == sorted(places)
     page.wait_for_function(f"({TOO_WIDE})() === 0")
     lab.shoot("accuracy-narrow")
-
-
-def test_a_reloaded_page_shows_and_moves_as_before(
-    lab: Notebook, buffers: dict[float, float]
-) -> None:
-    page = lab.page
-    lab.reload()
-    page.locator(".bk-kpis").scroll_into_view_if_needed()
-    lab.wait_for_charts(CHARTS)
-    expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").press("ArrowRight")
-    expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")

@@ -177,7 +177,7 @@ def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
     page.keyboard.press("Home")
     expect(knob).to_have_attribute("aria-valuenow", "0")
     page.keyboard.press("End")
-    expect(knob).to_have_attribute("aria-valuetext", "no cap of its own")
+    expect(knob).to_have_attribute("aria-valuetext", "no cap")
     expect(knob).to_be_focused()
     for _ in range(5):
         page.keyboard.press("Control+z")
@@ -203,7 +203,9 @@ def test_a_shipped_trace_is_uploaded_and_shown(lab: Notebook) -> None:
     chooser.value.set_files(file)
     expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect(page.locator(".bk-source")).to_contain_text("counted exactly with o200k_base")
-    expect(lab.control("From").locator("select option:checked")).to_have_text("coding-agent.jsonl")
+    expect(lab.control("Source").locator("select option:checked")).to_have_text(
+        "coding-agent.jsonl"
+    )
 
 
 DROP = """([node, name, text]) => {
@@ -286,7 +288,7 @@ def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Not
     page = lab.page
     handle(page, "output").press("End")
     expect(page.locator(".bk-status.bk-is-over")).to_contain_text("Lower a cap or a reserve")
-    expect(page.locator(".bk-end text")).to_contain_text("the window ends at 16,384")
+    expect(page.locator(".bk-end text")).to_contain_text("Window ends at 16,384")
     expect_kpi(page, "pool", "\u221210,648")  # 3,279 less 16,384 instead of 2,457
     bar = page.locator("svg.bk-bar").bounding_box()
     past = page.locator(".bk-end rect").bounding_box()
@@ -502,7 +504,7 @@ def test_files_are_opened_and_changes_taken_back_without_a_mouse(
     spoken = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
     files = [spoken, saved]
     page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
-    for name, key in (("Open file…", "Enter"), ("Load a set-up…", "Space")):
+    for name, key in (("Open file…", "Enter"), ("Load settings…", "Space")):
         page.get_by_role("button", name=name).press(key)
         expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect_kpi(page, "usable", "6,964")

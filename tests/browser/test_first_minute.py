@@ -84,7 +84,7 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
     type_into(lab, "Window, in tokens", "1.2M")
     expect_kpi(page, "window", "1,200,000")
-    expect(live).to_contain_text("The window is set to 1,200,000 tokens")
+    expect(live).to_contain_text("the window is set to 1,200,000")
     expect(told).to_have_count(0)
 
 
@@ -132,7 +132,7 @@ def test_while_a_handle_is_dragged_over_the_end_its_knob_stays_under_the_pointer
 def test_a_border_that_two_lines_share_moves_the_one_that_is_grabbed(lab: Notebook) -> None:
     """Where the pool is used up, conversation ends where the output reserve begins."""
     page = lab.page
-    lab.execute("explorer._run_command('line', line='conversation', tokens=3_276 + 3_279)")
+    lab.execute("explorer.move('conversation', 3_276 + 3_279)")
     expect_kpi(page, "pool", "0")
     segment = lab.place_of(page.locator(".bk-segment[data-key=conversation] .bk-fill"))
     edge, y = segment["x"] + segment["width"], segment["y"] + 20

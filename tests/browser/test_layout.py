@@ -132,7 +132,7 @@ def test_names_and_numbers_are_whole_at_every_width(
     box.fill("100,000,000")
     box.press("Enter")
     expect(page.locator(".bk-kpi[data-key=pool] b")).to_have_text(re.compile("20,0|20M"))
-    for each in (box, own.control("at most").locator("input")):
+    for each in (box, own.control("Maximum").locator("input")):
         expect(each).to_have_value("100,000,000")
         assert each.evaluate("node => node.scrollWidth <= node.clientWidth")
 

@@ -11,7 +11,8 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
-from budgetkit.lab.explorers.conversation.results import CHOICES, chosen_policy
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.conversation.results import CHOICES, ConversationSettings
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace import messages_of
 
@@ -168,8 +169,9 @@ def test_a_counter_to_be_calibrated_is_passed_as_any_other() -> None:
 def test_a_policys_name() -> None:
     """Those of this kit, at the numbers that the explorer begins with, and those of systems."""
     assert set(NAMED) == set(CHOICES)
+    settings = ConversationSettings(BudgetSettings())
     for name in CHOICES:
-        assert policy_of(name) == chosen_policy(name, {}, {}, bk.policies.Floor())
+        assert policy_of(name) == settings.policy(name)
     assert policy_of("octopus") == bk.policies.system("octopus")
     with pytest.raises(
         LookupError, match="Unknown policy 'oldest'.* Choose one of: 'oldest first'"

@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.accuracy.notices import _often
 from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, token_pieces, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
-from tests.lab.panel import labels, put, shown
+from tests.lab.panel import labels, shown
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
 GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
@@ -296,19 +296,6 @@ def test_classes_choose_documents(explorer: AccuracyExplorer) -> None:
     assert len(explorer.errors) == 60, "none chosen are all"
 
 
-def test_length_is_a_range_or_a_length_to_cut_to(explorer: AccuracyExplorer) -> None:
-    sizes = [size for size, _ in explorer.view.choices["lengths"]]
-    explorer.set(shortest=sizes[3])
-    explorer.set(longest=sizes[-3])
-    assert explorer.errors["characters"].between(sizes[3], sizes[-3]).all()
-    assert 0 < len(explorer.errors) < 60
-    explorer.set(pieces=200)
-    assert explorer.errors["characters"].between(100, 300).all()
-    assert "cut to pieces of about 200 characters" in explorer.view.state["source"]
-    explorer.set(pieces=None)
-    assert len(explorer.errors) == 60
-
-
 def test_exact_encoding_and_counter_and_model(explorer: AccuracyExplorer) -> None:
     explorer.set(exact="cl100k_base")
     assert explorer.config["exact"] == "cl100k_base"
@@ -324,7 +311,7 @@ def test_risk_by_its_slider_and_by_its_box(explorer: AccuracyExplorer) -> None:
     assert (shown(explorer, "risk"), explorer.buffer.risk) == (0.5, 0.5)
     assert explorer.buffer.share < before
     explorer.set(risk=0.05)
-    assert explorer.panel.controls["risk"]["text"] == "5"
+    assert explorer.panel.controls["risk"]["value"] == "5"
     assert explorer.buffer.share == before
 
 
@@ -354,13 +341,6 @@ def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
     explorer.reset()
     assert explorer.config == first
     assert not explorer.view.state["actions"]["reset"]
-
-
-def test_moves_of_one_slider_are_one_step_back(explorer: AccuracyExplorer) -> None:
-    for chance in (0.1, 0.2, 0.3):
-        put(explorer, "risk", chance, gesture="drag risk 1")
-    explorer.undo()
-    assert shown(explorer, "risk") == 0.05
 
 
 # --- figures and tables ----------------------------------------------------------------------------
@@ -569,10 +549,10 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
 def test_the_accuracy_explorer_begins_with_the_door() -> None:
     """On 0.2.0 nothing on its first screen said how to give it texts."""
     shipped = AccuracyExplorer()
-    assert shipped.view.door["text"] == "Your own texts: drop a file here, paste text, or"
+    assert shipped.view.entry["text"] == "Your own texts: drop a file here, paste text, or"
     own = AccuracyExplorer("chars/4", toy(3))
-    assert own.view.door["text"] == ""
-    assert own.view.door["facts"]["messages"].startswith("9 documents: ")
+    assert own.view.entry["text"] == ""
+    assert own.view.entry["facts"]["messages"].startswith("9 documents: ")
 
 
 def test_too_few_documents_are_said_to_be() -> None:
@@ -725,10 +705,8 @@ def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
 def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     explorer = AccuracyExplorer("chars/4", toy(4))
     sent(explorer, "letter.txt", (ENGLISH * 40).encode())
-    explorer.set(pieces=1_000)
-    sent(explorer, "letter.txt", ENGLISH.encode())
-    assert "Choose shorter pieces" in explorer.status
-    explorer.set(pieces=None)
+    sent(explorer, "letter.txt", b"")
+    assert "there is no text" in explorer.status
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
         [40 * len(ENGLISH)],
@@ -762,7 +740,6 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: e.set(exact="abacus"), "Unknown counter 'abacus'"),
         (lambda e: e.set(path="/no/such/folder"), "File not found"),
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
-        (lambda e: e.set(pieces=10_000), "Choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "there is no text"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
@@ -774,10 +751,6 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (
             lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}),
             "should be a valid number",
-        ),
-        (
-            lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}),
-            "other lengths",
         ),
         (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
         (
@@ -860,15 +833,6 @@ def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> N
     first = explorer.texts["python"].splitlines()[0]
     assert first.startswith(f"# safety {100 * explorer.buffer.share:.1f} % (95 % sure: ")
     assert "chars/4 against o200k_base, 60 documents of my texts, risk 5 %" in first
-
-
-def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(
-    explorer: AccuracyExplorer,
-) -> None:
-    bundle, _ = explorer._repr_mimebundle_()
-    said = "AccuracyExplorer(chars/4 against o200k_base, my texts, 60 documents)"
-    assert repr(explorer) == bundle["text/plain"] == said
-    assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 @given(

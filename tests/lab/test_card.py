@@ -227,8 +227,8 @@ def test_the_counter_of_the_plan_and_the_compared_one_are_two_boxes() -> None:
     assert shown(card, "compare") == "chars/4"
     controls = card.panel.controls
     assert [controls[key]["label"] for key in ("counter", "compare")] == [
-        "Plan with",
-        "Compare with",
+        "Plan counter",
+        "Cheap counter",
     ]
 
 

@@ -22,10 +22,12 @@ from budgetkit.counters import Counter
 from budgetkit.extras.endpoints import EndpointError
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, moved, shortest_ratio
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, resized, shortest_ratio
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
+from budgetkit.lab.explorers.undo import UndoStack
+from budgetkit.lab.explorers.uploads import LARGEST
+from budgetkit.lab.explorers.view import View, plotly_script
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.lab.panel import lines, percent, put, shown, slide
@@ -165,7 +167,7 @@ def test_every_press_of_a_slider_changes_the_plan_also_where_a_limit_holds(
 def test_code_sets_what_a_hand_sets_and_hears_of_each_change() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     windows = list[int]()
-    explorer.on_change(lambda changed: windows.append(changed.budget.window))
+    explorer.view.observe(lambda change: windows.append(explorer.budget.window), "state")
     explorer.set(preset="rag", window="16k")
     explorer.undo()
     assert windows == [8_192, 16_000, 8_192]
@@ -314,7 +316,7 @@ def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
     explorer.move("output", "60%")
     assert explorer.budget.shared_pool == -2_047
     assert (level(explorer), kpi(explorer, "pool")) == ("over", "\u22122,047")
-    assert explorer.view.state["bar"]["end_text"] == "the window ends at 8,192; 2,047 too many"
+    assert explorer.view.state["bar"]["end_text"] == "Window ends at 8,192; over by 2,047"
     assert "Lower a cap or a reserve" in explorer.status
     assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
     explorer.move("output", "15%")
@@ -335,7 +337,7 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.set(demand_history=90)
     explorer.set(demand_notes=20)
     # And each section has its own sentence, once.
-    assert explorer.status == "The demand loses 60 tokens."
+    assert explorer.status == "60 tokens of the demand are cut."
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40). The cap cannot rise. Lower other caps "
         "or a reserve, choose a larger window, or shorten the text.",
@@ -392,11 +394,11 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "Unknown key in budget: 'windw'"),
         (lambda e: e.load("{"), "Invalid JSON in saved state"),
         (
-            lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
+            lambda e: hear(e, {"kind": "size", "line": "histroy", "size": 3, "id": "1"}),
             "Unknown line 'histroy'",
         ),
         (
-            lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}),
+            lambda e: hear(e, {"kind": "size", "line": "system", "size": -3, "id": "1"}),
             "Invalid system: -3. Use 0 or more.",
         ),
         (
@@ -583,9 +585,9 @@ def test_one_drag_is_one_step_back() -> None:
         hear(
             explorer,
             {
-                "kind": "line",
+                "kind": "size",
                 "line": "system",
-                "tokens": tokens,
+                "size": tokens,
                 "gesture": "drag system 1",
                 "id": "1",
             },
@@ -958,9 +960,9 @@ def test_a_table_is_sent_only_while_it_is_open() -> None:
 
 def test_each_message_of_the_page_is_acknowledged_whether_it_can_be_done_or_not() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    hear(explorer, {"kind": "line", "line": "system", "tokens": 900, "id": "page 1"})
+    hear(explorer, {"kind": "size", "line": "system", "size": 900, "id": "page 1"})
     assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 1", 900)
-    hear(explorer, {"kind": "line", "line": "system", "tokens": "x", "id": "page 2"})
+    hear(explorer, {"kind": "size", "line": "system", "size": "x", "id": "page 2"})
     assert (explorer.view.state["ack"], level(explorer)) == ("page 2", "error")
     hear(explorer, {"kind": "undo", "id": "page 3"})
     assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 3", 819)
@@ -1110,7 +1112,7 @@ def test_moves_from_many_threads_at_once_end_in_one_state() -> None:
 
     def move(line: str) -> None:
         for tokens in range(500, 510):
-            hear_one = {"kind": "line", "line": line, "tokens": tokens, "id": line}
+            hear_one = {"kind": "size", "line": line, "size": tokens, "id": line}
             explorer._receive(explorer.view, hear_one, [])
 
     threads = [threading.Thread(target=move, args=(line,)) for line in moved_lines]
@@ -1139,7 +1141,7 @@ def test_a_moved_share_has_the_size_it_was_moved_to(
     window: int, at_least: int, data: st.DataObject
 ) -> None:
     tokens = data.draw(st.integers(0, window))
-    share = moved(Share(0.15, at_least, at_least + 100), tokens, window, False)
+    share = resized(Share(0.15, at_least, at_least + 100), tokens, window, False)
     assert isinstance(share, Share)
     assert share.of(window) == tokens
 

@@ -203,7 +203,7 @@ def tuned(explorer: Any, objective: str) -> Any:
     run = explorer._folds._made["decide"]._run
     run.thread.join(120)
     assert run.problem == ""
-    return run.found
+    return run.report
 
 
 def test_what_may_be_wanted_is_named_in_whole_words() -> None:
@@ -237,7 +237,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     run = explorer._folds._made["decide"]._run
     run.thread.join(120)
     assert run.problem == "", aim
-    assert run.found.tuned.scores[:, 0, 0].sum() > 0, (
+    assert run.report.tuned.scores[:, 0, 0].sum() > 0, (
         "the aim that it opened with had something to gain"
     )
 

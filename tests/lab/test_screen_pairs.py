@@ -78,14 +78,14 @@ def test_a_budget_says_each_number_once(
     if free is not None:
         assert pool["tokens"] == free == first(r"free ([\d,]+)", bar["sums"])
         assert first(r": ([\d,]+) tokens", pool["tip"]) == free
-    over = first(r"too many ([\d,]+)", bar["sums"])
+    over = first(r"over by ([\d,]+)", bar["sums"])
     if over is None:  # all usable tokens are named: used, claimed but unused, and free
         line = [first(rf"{name} ([\d,]+)", bar["sums"]) for name in ("used", "unused caps", "free")]
         assert sum(filter(None, line)) == card.plan.budget.usable
     drawn = sum(segment["tokens"] for segment in bar["segments"])
     assert (over is not None) == (drawn > bar["window"])
     if over is not None:
-        assert over == first(r"; ([\d,]+) too many", bar["end_text"])
+        assert over == first(r"; over by ([\d,]+)", bar["end_text"])
     assert bar["usable_text"] == f"usable {figures['usable']}"
     for segment in bar["segments"]:
         if segment["key"] in card.plan.budget.sections:
@@ -129,7 +129,7 @@ def test_a_budget_says_each_number_once(
         card._receive(card.view, dict(tells), [])
         after = {grant.section: grant.cut for grant in card.plan.grants}
         assert "key" not in tells or card.panel.values[tells["key"]] == tells["value"], card.status
-        assert "too many" not in card.view.state["bar"]["sums"]
+        assert "over by" not in card.view.state["bar"]["sums"]
         assert all(after[section] <= before[section] for section in before)
         assert remedy["bar"]["segments"] == card.view.state["bar"]["segments"]
         assert sum(after.values()) == (first(r"\(([\d,]+) still cut\)", remedy["text"]) or 0)

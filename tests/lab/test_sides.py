@@ -70,7 +70,7 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     card.pin()
     assert len(card.settings.pins) == 1, "what is pinned is let go by pinning it again"
     card._receive_fold_event({"fold": "sides", "clear": True})
-    assert card.settings == replace(card.settings, pins=(), pinned=None)
+    assert card.settings == replace(card.settings, pins=())
     assert card.view.state["bar"]["pinned"] is None
 
 
@@ -95,7 +95,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     _first, second = card.settings.pins
     card._receive_fold_event({"fold": "sides", **drawn["columns"][0]["unpin"]})
     assert card.settings.pins == (second,)
-    assert card.settings.pinned == second.budget(bk.model(DEFAULT_MODEL))
+    assert card.settings.pinned == second.budget
     card._receive_fold_event({"fold": "sides", "unpin": 7})
     assert card.settings.pins == (second,)
 

@@ -30,12 +30,12 @@ OTHERWISE = {"accuracy": {"counter"}, "card": {"pin"}}
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("model", {"name": "gpt-4.1"}),
     ("preset", {"name": "rag"}),
-    ("line", {"line": "window", "tokens": 12_000}),
-    ("line", {"line": "output", "tokens": 900}),
+    ("size", {"line": "window", "size": 12_000}),
+    ("size", {"line": "output", "size": 900}),
     ("limits", {"line": "output", "at_least": 100, "at_most": 800}),
     ("size", {"line": "output", "size": bk.Share("0.1")}),
     ("lock", {"line": "output", "on": True}),
-    ("line", {"line": "output", "tokens": 100}),
+    ("size", {"line": "output", "size": 100}),
     ("switch", {"line": "retrieval", "on": False}),
     ("switch", {"line": "retrieval", "on": True}),
     ("switch", {"line": "output", "on": False}),
@@ -82,7 +82,7 @@ def test_a_table_that_waits_for_its_columns_changes_nothing(name: str) -> None:
     explorer = bk.ConversationExplorer("support-chat") if name == "conversation" else MAKERS[name]()
     before = explorer.settings
     explorer._run_command("file", name="chat.csv", content=TABLE)
-    assert explorer.view.door["columns"]["names"] == ["by_whom", "said_what"]
+    assert explorer.view.entry["columns"]["names"] == ["by_whom", "said_what"]
     assert explorer.settings == before
     explorer._run_command("columns", role="by_whom", content="said_what")
     assert explorer.config["trace"] == "chat.csv"

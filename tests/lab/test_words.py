@@ -47,6 +47,6 @@ def test_the_table_of_errors_and_a_saved_report_say_what_in_truth_is(tmp_path: P
     strip = card.view.state["strip"]
     tips = dict(zip(strip["columns"], strip["meanings"], strict=True))
     assert tips["actual"].startswith("Actual tokens when the cheap count")
-    assert all(tips[column] for column in ("error", "actual", "pool left", "that is"))
+    assert all(tips[column] for column in ("error", "actual", "pool left", "result"))
     card.save(tmp_path / "card.html")
     assert word_meaning("actual") in (tmp_path / "card.html").read_text(encoding="utf-8")

@@ -25,7 +25,6 @@ from budgetkit.lab.figures.question import (
     short,
     signed,
     table_rows,
-    with_texts,
 )
 from budgetkit.lab.figures.scales import INK
 from budgetkit.plan import allocate
@@ -154,8 +153,9 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
         for row in table_rows(table)
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
-    bar = bars(sizes, hovertemplate="%{x:,} characters<extra></extra>", marker=marker)
-    bar = with_texts(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
+    hover = "%{x:,} characters<extra></extra>"
+    texts = [f"{100 * share:.0f} %" for share in table["of_base"]]
+    bar = bars(sizes, texts, hovertemplate=hover, marker=marker, y=y)
     x = {"title": "characters that fill the window", "tickformat": "~s", "showgrid": False}
     x |= {"range": [0, 1.09 * max(sizes)]}
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
@@ -228,8 +228,8 @@ def _draw(table: pd.DataFrame) -> Spec:
             # Invisible signs keep the names of all bars different.
             rows.append((f"{plain(case)}{_INVISIBLE * len(rows)}", tokens, signed(tokens), shade))
     names, sizes, texts, colours = map(list, zip(*rows, strict=True))
-    bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
-    bar = with_texts(bar, texts) | {"y": names}
+    hover = "%{x:,} tokens<extra></extra>"
+    bar = bars(sizes, texts, marker={"color": colours}, hovertemplate=hover, y=names)
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)

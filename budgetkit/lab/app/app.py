@@ -31,9 +31,12 @@ class Tab:
     """One explorer of the app, with the functions that share its settings."""
 
     title: str
+    #: Make the explorer for the shared settings.
     make: Callable[[BudgetSettings, Library], Any]
-    given: Callable[[Any, BudgetSettings], BudgetSettings] = lambda settings, shared: settings
-    taken: Callable[[Any, BudgetSettings, Library], Any] = lambda explorer, shared, library: shared
+    #: Return the shared settings from the explorer's settings and the previous shared ones.
+    shared: Callable[[Any, BudgetSettings], BudgetSettings] = lambda settings, _: settings
+    #: Return the explorer's settings after a change in another tab.
+    settings: Callable[[Any, BudgetSettings], Any] = lambda _, shared: shared
 
 
 class App(Shown):
@@ -112,7 +115,7 @@ class App(Shown):
         """
         self.view.shown = number
 
-    def _show_example(self, view: Tabs, values: dict[str, Any], buffers: list[Any]) -> None:
+    def _show_example(self, _view: Tabs, values: dict[str, Any], _buffers: list[Any]) -> None:
         """Show the budget and the conversation of a selected example."""
         self.open(0)
         self.card.set(**values)
@@ -121,7 +124,7 @@ class App(Shown):
         """Open a tab with the budget and conversation of the previous one."""
         before = self.tabs[self._shown]
         assert before is not None, "the shown tab exists"
-        self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
+        self._shared = shared = TABS[self._shown].shared(before.settings, self._shared)
         self._shown = number
         is_new = self.tabs[number] is None
         explorer: Explored = self.tabs[number] or TABS[number].make(shared, self._library)
@@ -131,7 +134,7 @@ class App(Shown):
             self._limit(explorer)
             self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
             self.view.hold(number, explorer.view)
-        explorer.take(TABS[number].taken(explorer, shared, self._library), afresh=is_new)
+        explorer.take(TABS[number].settings(explorer, shared), afresh=is_new)
 
     def _limit(self, explorer: Explored) -> None:
         """Limit the paths that an explorer may open.
@@ -173,10 +176,10 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
     return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
-def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
+def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
     """Apply the shared budget, and any new conversation's texts, to a tab."""
     settings = explorer.settings
-    corpus = _texts(shared, library)
+    corpus = _texts(shared, explorer.library)
     present = settings.budget_settings
     is_same = (present.trace, present.conversation) == (shared.trace, shared.conversation)
     if is_same or not len(corpus):
@@ -185,7 +188,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
     return settings.with_budget(shared).showing(name)
 
 
-def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
+def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
     """Replay the shared conversation, if any; otherwise keep the current one."""
     settings = explorer.settings
     present = settings.budget_settings
@@ -195,7 +198,7 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: 
 
 
 def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
-    """Return the budget, and the conversation unless it is only a default."""
+    """Return the budget, and the conversation unless it only stands in for typed sizes."""
     base: BudgetSettings = settings.budget_settings
     if shared.trace is None and base.trace == STAND_IN:
         return replace(base, trace=None)
@@ -203,17 +206,14 @@ def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
 
 
 TABS = (
-    Tab("Design", lambda shared, library: None),
-    Tab(
-        "Turn by turn",
-        lambda shared, library: BudgetExplorer(model=shared.model, window=shared.window),
-    ),
+    Tab("Design", lambda *_: None),
+    Tab("Turn by turn", lambda shared, _: BudgetExplorer(model=shared.model, window=shared.window)),
     Tab(
         "Accuracy",
         lambda shared, library: AccuracyExplorer(
             corpus=_texts(shared, library) or SHIPPED, model=shared.model, window=shared.window
         ),
-        lambda settings, shared: settings.budget_settings,
+        lambda settings, _: settings.budget_settings,
         _with_budget,
     ),
     Tab("Pruning and cost", _conversation_explorer, _base, _with_base),

@@ -7,7 +7,7 @@ only selects among them. It contains numbers but no texts of the conversation.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -18,22 +18,21 @@ import pandas as pd
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import check_html
-from budgetkit.budget.html import Markup, xml_element
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
-from budgetkit.lab.app.sides import MAKERS, Side, pin_column, unpinned
+from budgetkit.lab.app.sides import MAKERS, Side, pin_column
 from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
-from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
+from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.budget.why import remedies
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
 from budgetkit.lab.explorers.stage import Kind, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
+from budgetkit.lab.figures.scales import svg_label, svg_text, tag
 from budgetkit.message import Data
 from budgetkit.models import resolve
 
@@ -49,9 +48,8 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
 
     The options are models, windows and reserves.
     """
-    plain = unpinned(settings)
-    model = resolve(plain.model)
-    window = plain.budget(model).window
+    plain = settings.unpinned
+    window = plain.budget.window
     names = [*dict.fromkeys([plain.model, *MAKERS])]
     windows = sorted({window, *WINDOWS})
     reserves: dict[str, Share | None] = {PRESENT: None}
@@ -104,106 +102,83 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     }
 
 
+INK: Final = "#1b1f24"
+FAINT: Final = "#57606a"
+
+
 def receipt_svg(answer: Data) -> str:
     """Draw the results as SVG: the window, the key figures and the errors."""
     width = 860
     left = 24
     bar_width = 812
-    parts = [
-        xml_element("rect", width=width, height="100%", fill="#ffffff"),
-        _words(left, 34, answer["title"], size=21, weight=650),
-        _words(left, 54, answer["over"], size=12, fill="#57606a"),
-    ]
+    parts = [tag("rect", width=width, height="100%", fill="#ffffff")]
+
+    def write(x: float, y: float, words: str, size: int, **look: Any) -> None:
+        parts.append(svg_label(svg_text(words), x, y, font_size=size, **look))
+
+    def block(x: float, y: float, width: float, height: float, fill: str, tip: str = "") -> None:
+        inside = [tag("title", svg_text(tip))] if tip else []
+        broad = max(0.0, width)
+        parts.append(tag("rect", *inside, x=x, y=y, width=broad, height=height, fill=fill))
+
+    write(left, 34, answer["title"], 21, font_weight=650)
+    write(left, 54, answer["over"], 12, fill=FAINT)
     top = 80
     for line in wrap(answer["text"], 118, **WHOLE_WORDS) or [""]:
-        parts.append(_words(left, top, line, size=14))
+        write(left, top, line, 14)
         top += 19
 
     # The key figures in one row, the bar of the window below them.
     step = bar_width / len(answer["kpis"])
     for place, kpi in enumerate(answer["kpis"]):
         x = left + place * step
-        parts.append(_words(x, top + 24, kpi["value"], size=20, weight=600))
-        parts.append(_words(x, top + 42, kpi["label"], size=12, fill="#57606a"))
+        write(x, top + 24, kpi["value"], 20, font_weight=600)
+        write(x, top + 42, kpi["label"], 12, fill=FAINT)
     top += 58
     x = float(left)
     for segment in answer["bar"]:
         size = bar_width * segment["width"] / 100
-        tip = xml_element("title", segment["tip"])
-        parts.append(_block(x, top, size - 1, 34, segment["color"], tip, rx=3))
+        block(x, top, size - 1, 34, segment["color"], segment["tip"])
         if size > 7.5 * len(segment["name"]) + 8:
-            parts.append(_words(x + 5, top + 21, segment["name"], size=12, halo=True))
+            halo = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
+            write(x + 5, top + 21, segment["name"], 12, **halo)
         x += size
     top += 64
 
-    # The errors by kind: what the budget really takes, with the interval of nine texts in ten.
+    # The errors by kind: the actual tokens of the budget, with the interval of nine texts in ten.
     strip_data = answer["strip"]
-    parts.append(_words(left, top, strip_data["title"], size=14, weight=600))
+    write(left, top, strip_data["title"], 14, font_weight=600)
     for line in wrap(strip_data["note"], 130, **WHOLE_WORDS):
         top += 17
-        parts.append(_words(left, top, line, size=12, fill="#57606a"))
+        write(left, top, line, 12, fill=FAINT)
     for row in strip_data["rows"]:
         top += 22
-        parts.append(_words(left, top, f"{row['kind']}, {row['where']}", size=12))
+        write(left, top, f"{row['kind']}, {row['where']}", 12)
         if row["bar"]:
             # The bar, the mark of the budget, and the interval.
             bar, mark, low, high = (
                 3 * float(share) for share in (row["bar"], strip_data["line"], *row["interval"])
             )
             beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
-            parts += [
-                _block(210, top - 9, min(bar, mark), 10, strip_data["color"]),
-                _block(210 + mark, top - 9, bar - mark, 10, beyond),
-                _block(210 + mark, top - 12, 1.5, 16, "#1b1f24"),
-                _block(210 + low, top - 4.6, high - low, 1.2, "#1b1f24"),
-            ]
+            block(210, top - 9, min(bar, mark), 10, strip_data["color"])
+            block(210 + mark, top - 9, bar - mark, 10, beyond)
+            block(210 + mark, top - 12, 1.5, 16, INK)
+            block(210 + low, top - 4.6, high - low, 1.2, INK)
         numbers = f"{row['error']}   {row['really']}"
         if row["between"]:
             numbers += f" ({row['between']})"
-        parts.append(_words(522, top, f"{numbers}   {row['verdict']}", size=12))
+        write(522, top, f"{numbers}   {row['verdict']}", 12)
     height = top + 24
-    drawn = xml_element(
-        "svg",
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        font_family="system-ui, sans-serif",
-    )
-    return f"{drawn}\n"
-
-
-def _block(
-    x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
-) -> Markup:
-    """Return a rectangle, with a width of at least 0."""
-    broad = f"{max(0.0, width):.1f}"
-    return xml_element(
-        "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
-    )
-
-
-def _words(
-    x: float,
-    y: float,
-    words: str,
-    *,
-    size: int,
-    weight: int = 400,
-    fill: str = "#1b1f24",
-    halo: bool = False,
-) -> Markup:
-    around = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"} if halo else {}
-    look = {"font_size": size, "font_weight": weight, "fill": fill, **around}
-    return xml_element("text", str(words), x=f"{x:.1f}", y=y, **look)
+    picture: Data = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}"}
+    picture |= {"width": width, "height": height, "fill": INK}
+    return f"{tag('svg', *parts, **picture, font_family='system-ui, sans-serif')}\n"
 
 
 RECEIPT = "budget"  # what the files of a receipt are called
 SIDES = "sides"  # the fold that several models or budgets stand in
 
 
-CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
+CardView = view_of("CardView", ())  # no charts, so that nothing large is loaded
 
 
 def card_scene(stage: BudgetStage) -> Data:
@@ -219,7 +194,7 @@ def card_scene(stage: BudgetStage) -> Data:
         "strip": strip(stage),
         "kpis": key_figures(results),
         "figures": [],
-        "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
+        "actions": {"pinned": settings.unpinned in settings.pins, "share": True},
     }
 
 
@@ -227,8 +202,7 @@ class DesignCard(BudgetExplorer):
     """A card for designing a budget, with its settings, remainder and count error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
-    the error of a cheap counter, "chars/4" unless "Compare with" is set; it does not depend on the model or the counter
-    of the plan.
+    the error of the "Cheap counter", initially "chars/4"; it does not depend on the model or the counter of the plan.
 
     Parameters
     ----------
@@ -262,16 +236,12 @@ class DesignCard(BudgetExplorer):
 
     kind: ClassVar[Kind] = replace(
         BudgetExplorer.kind,
+        name="card",
         commands={**BudgetExplorer.kind.commands, "pin": pin_column},
-        folds={
-            SIDES: Fold(
-                "Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold"
-            )
-        },
         view=CardView,
         scene=card_scene,
         status=lambda stage: {**status(stage), "remedies": remedies(stage)},
-        charts=lambda stage, opened: {},
+        charts=lambda *_: {},
         reader=nothing,
     )
 
@@ -289,24 +259,17 @@ class DesignCard(BudgetExplorer):
         rows = []
         for row in misjudgements(self.stage):
             really = row.really(room.budget)
-            verdict = room.verdict(really)
             rows.append(
                 {
-                    "kind": row.kind,
-                    "where": row.where,
-                    "texts": row.texts,
-                    "exact": row.best,
-                    "estimate": row.cheap,
+                    **asdict(row),
                     "is_exact": best.exact,
                     "error": row.error,
-                    "low": row.low,
-                    "high": row.high,
                     "budget": room.budget,
                     "really": really,
                     "really_low": row.least(room.budget),
                     "really_high": row.most(room.budget),
                     "pool": room.pool_left(really),
-                    "verdict": verdict.level,
+                    "verdict": room.verdict(really).level,
                 }
             )
         return pd.DataFrame(rows)

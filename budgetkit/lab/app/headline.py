@@ -59,14 +59,14 @@ class Misjudgement:
         Kind and source of the texts.
     texts : int
         Number of texts.
-    best, cheap : int
-        Total tokens by the two counters.
+    exact, estimate : int
+        Total tokens by the best and by the cheap counter.
     low, high : float
         Range of the error of 9 of 10 texts, as shares of the best count.
 
     Examples
     --------
-    >>> german = Misjudgement("prose", "shipped texts", texts=40, best=1_000, cheap=800, low=-.4, high=-.1)
+    >>> german = Misjudgement("prose", "shipped texts", texts=40, exact=1_000, estimate=800, low=-.4, high=-.1)
     >>> round(german.error, 2), german.really(3_000), german.least(3_000), german.most(3_000)
     (-0.2, 3750, 3333, 5000)
     """
@@ -74,19 +74,19 @@ class Misjudgement:
     kind: str
     where: str
     texts: int
-    best: int
-    cheap: int
+    exact: int
+    estimate: int
     low: float
     high: float
 
     @property
     def error(self) -> float:
         """Error of the cheap count, as a share of the best count."""
-        return self.cheap / self.best - 1
+        return self.estimate / self.exact - 1
 
     def really(self, budget: int) -> int:
         """Return the actual tokens of a budget that a cheap count fills."""
-        return round(max(0, budget) * self.best / self.cheap)
+        return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
         """Return the lower bound of a filled budget's actual tokens, for 9 of 10 texts."""
@@ -145,8 +145,8 @@ def _misjudged(
             kind=kind,
             where=where,
             texts=len(rows),
-            best=int(rows["exact"].sum()),
-            cheap=int(rows["estimate"].sum()),
+            exact=int(rows["exact"].sum()),
+            estimate=int(rows["estimate"].sum()),
             low=float(np.quantile(rows["estimate"] / most - 1, 0.05)),
             high=float(np.quantile(rows["estimate"] / least - 1, 0.95)),
         )

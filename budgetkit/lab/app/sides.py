@@ -119,19 +119,13 @@ class Side:
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     """Return the columns: the pinned and current budgets, or models from several makers."""
-    plain = unpinned(settings)
+    plain = settings.unpinned
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
         return [Side(budget, library) for budget in budgets]
-    model = resolve(settings.model)
-    window = settings.budget(model).window
+    window = settings.budget.window
     names = dict.fromkeys([settings.model, *MAKERS])
     return [Side(at_window(plain, name, window), library) for name in names]
-
-
-def unpinned(settings: BudgetSettings) -> BudgetSettings:
-    """Return the settings of a column without pins."""
-    return replace(settings, pinned=None, pins=())
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
@@ -189,25 +183,18 @@ class SidesFold(Content):
         """Remove one pin, or all of them."""
         pins = stage.settings.pins
         if event.get("clear"):
-            return unpinned(stage.settings)
+            return stage.settings.unpinned
         place = event.get("unpin")
         if isinstance(place, int) and 0 <= place < len(pins):
-            return with_pins(stage, (*pins[:place], *pins[place + 1 :]))
+            return replace(stage.settings, pins=(*pins[:place], *pins[place + 1 :]))
         return None
 
 
 def pin_column(stage: BudgetStage) -> BudgetSettings:
     """Add the current settings to the comparison, or remove them."""
     settings = stage.settings
-    plain = unpinned(settings)
-    if plain in settings.pins:
-        pins = tuple(pinned for pinned in settings.pins if pinned != plain)
-    else:
-        pins = (*settings.pins, plain)[-MOST_PINS:]
-    return with_pins(stage, pins)
-
-
-def with_pins(stage: BudgetStage, pins: tuple[BudgetSettings, ...]) -> BudgetSettings:
-    """Return the settings with other pins; the bar shows the last one."""
-    pinned = pins[-1].budget(resolve(pins[-1].model)) if pins else None
-    return replace(stage.settings, pins=pins, pinned=pinned)
+    plain = settings.unpinned
+    pins = tuple(pinned for pinned in settings.pins if pinned != plain)
+    if pins == settings.pins:
+        pins = (*pins, plain)[-MOST_PINS:]
+    return replace(settings, pins=pins)

@@ -31,11 +31,11 @@ LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
 COLUMNS = [
     "kind",
     "text",
-    "actual tokens of the budget",
+    "budget in actual tokens",
     "error",
     "actual",
     "pool left",
-    "that is",
+    "result",
 ]
 MEANINGS = {
     CODE: "code, data and markup",
@@ -168,7 +168,7 @@ def strip(stage: BudgetStage) -> Data:
     budget = max(0, room.budget)
 
     # The width as a multiple of the budget.
-    longest = max([1.25, *(row.best / row.cheap for row in rows)])
+    longest = max([1.25, *(row.exact / row.estimate for row in rows)])
     lines = [min(1 / (1 + row.low), LONGEST_LINE * longest) for row in rows]
     reach = 1.04 * max([longest, *lines])
     whole = max(1, budget) * reach
@@ -251,7 +251,7 @@ def _row(
         return row
     low = signed_percent(misjudged.low, 0)
     high = signed_percent(misjudged.high, 0)
-    counts = f"{misjudged.cheap:,} counted, {misjudged.best:,} by the best count"
+    counts = f"{misjudged.estimate:,} counted, {misjudged.exact:,} by the best count"
     row |= {
         "error": signed_percent(misjudged.error, 0),
         "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 in 10 texts are off by {low} to {high}",

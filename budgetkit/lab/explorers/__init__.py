@@ -1,8 +1,18 @@
 """The explorers: settings, and a view of their controls and results.
 
-`stage.py` and `base.py` are shared by all; the page is in `view/`. Each explorer is a `Kind`, a table of functions of
-its stage, in a folder with files of the same names: `results.py` (what follows from the settings), `charts.py`,
-`notices.py` (sentences, and the set-up as text), `controls.py` (the panel, and its commands) and `explorer.py`.
+An explorer is a `Kind` (`stage.py`), a table of functions of its settings, results and library. `base.py` applies
+commands to the settings and sends the page, which `view/` draws.
+
+=============== ============================================================================
+in each folder
+=============== ============================================================================
+`settings.py`   the settings as one value (in `results.py`, where they are few)
+`results.py`    everything that follows from the settings
+`charts.py`     key figures, bar and figures
+`notices.py`    sentences, and the set-up as text
+`controls.py`   the controls, and the commands that they send (in `explorer.py` for accuracy)
+`explorer.py`   the class, its reader and its panels
+=============== ============================================================================
 """
 
 from budgetkit.files import extra

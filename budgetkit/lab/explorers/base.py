@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import check_html, unknown_name
@@ -24,7 +24,9 @@ from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import F, Kind, S, Stage
-from budgetkit.lab.explorers.view import Gesture, Shown, UndoStack, Uploads, View, sendable
+from budgetkit.lab.explorers.undo import Gesture, UndoStack
+from budgetkit.lab.explorers.uploads import Uploads
+from budgetkit.lab.explorers.view import Shown, View, sendable
 from budgetkit.message import Data
 
 
@@ -54,15 +56,15 @@ class Explorer(Shown, Generic[S, F]):
         self.still = Still()
         self.view = view
         self.panel = Panel()
-        self._listeners: list[Callable[[Any], object]] = []
         #: The settings after a reset.
         self._start = settings
         self._history = UndoStack(settings)
         self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
         self._folds = Folds(self.kind.folds, self._update_folds)
         self._uploads = Uploads(view, self._run_command)
+        view.opens = self.kind.words["files"]
         view.on_msg(self._receive)
-        view.observe(lambda change: self._redraw(), "opened")
+        view.observe(lambda _: self._redraw(), "opened")
         state = self._page_state()
         self._values = self.panel.values
         self._send_state(state)
@@ -85,7 +87,7 @@ class Explorer(Shown, Generic[S, F]):
         with self._lock:
             # the status as it is, not the last refusal
             status = self.kind.status(self.stage)
-            state = sendable({**self.view.state, "door": self.view.door, "status": status})
+            state = sendable({**self.view.state, "entry": self.view.entry, "status": status})
             self._update_folds()
             charts = self.kind.charts(self.stage, list(state["figures"]))
             html = page(
@@ -157,16 +159,6 @@ class Explorer(Shown, Generic[S, F]):
             If the line is unknown.
         """
         self.set(**{f"line_{line}": size})
-
-    def on_change(self, call: Callable[[Self], object]) -> None:
-        """Call a function after each change.
-
-        Parameters
-        ----------
-        call : callable
-            Function that takes the explorer.
-        """
-        self._listeners.append(call)
 
     def undo(self) -> None:
         """Undo the last change."""
@@ -268,8 +260,6 @@ class Explorer(Shown, Generic[S, F]):
                 self._send_state(self._page_state())
                 self._send_charts()
             raise
-        for call in self._listeners:
-            call(self)
 
     def _redraw(self) -> None:
         """Redraw the view with its open tables and panels."""
@@ -292,7 +282,7 @@ class Explorer(Shown, Generic[S, F]):
                 self._apply(self._history.then(settings))
             self._update_folds()
 
-    def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
+    def _receive(self, _view: View, content: Data, buffers: list[Any]) -> None:
         """Handle a message from the page."""
         values = dict(content)
         kind, gesture, ack = (str(values.pop(name, "")) for name in ("kind", "gesture", "id"))
@@ -341,7 +331,7 @@ class Explorer(Shown, Generic[S, F]):
         self.view.choices = self.panel.choices
         # Before the charts, so that key figures are painted first.
         self.view.state = {**state, "ack": ack}
-        self.view.door = self.kind.door(self.stage)
+        self.view.entry = self.kind.entry(self.stage)
         self.still.change(self.view.state, repr(self), self._kept)
 
     def _send_charts(self, is_moving: bool = False) -> None:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-import pandas as pd
-
 from budgetkit.budget import Budget, quoted
 from budgetkit.lab.deciding import sensitivity, tune
 from budgetkit.lab.deciding.objectives import OBJECTIVES
@@ -26,7 +24,6 @@ from budgetkit.lab.deciding.space import (
     setting_text,
     sizes_of,
 )
-from budgetkit.lab.explorers.budget.controls import move_line, set_size
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
@@ -41,15 +38,12 @@ from budgetkit.lab.explorers.folds import (
     table_text,
     text_part,
 )
-from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data, Raw
-from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 from budgetkit.pruning import OldestFirst, Policy
-from budgetkit.requests import framing_for
 
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations; half of them are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
@@ -60,44 +54,42 @@ SELDOM = 0.2  # seconds between two looks at how far it is
 
 
 @dataclass(frozen=True)
-class Case:
+class TuningCase:
     """The inputs of a tuning run, which do not change with the explorer."""
 
-    library: Library
     base: BudgetSettings
-    model: Model
+    requests: FileRequests
     budget: Budget
-    policy: Policy
+    deficit: str  # the rule of the initial budget
     policies: Mapping[str, Policy]
-    options: Data
+    options: Data  # of `tune`
 
-    @property
-    def source(self) -> str:
-        """The file of the conversations, as the library lists it."""
-        return str(self.base.trace)
-
-    @property
-    def deficit(self) -> str:
-        """The deficit rule of the initial budget."""
-        return self.base.base(self.model).deficit
+    def cut(self, budget: Budget) -> int:
+        """Return the tokens that a budget cuts in all requests."""
+        requests = self.requests
+        if budget.name != self.budget.name:
+            requests = replace(requests, roles=budget.roles)
+        signed = replace(budget, deficit="signed", undeclared="pool")
+        columns = RequestBatch(requests.demands()).columns(signed)
+        return int(sum(section["cut"].sum() for section in columns.values()))
 
 
 @dataclass
 class TuningRun:
     """One tuning run: its progress, its stop flag and its result."""
 
-    said: str = "Beginning"
+    sentence: str = "Beginning"
     done: float = 0.0
-    told: float = 0.0
+    shown_at: float = 0.0
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
-    found: TuningReport | None = None
+    report: TuningReport | None = None
     problem: str = ""
 
     @property
     def runs(self) -> bool:
         """True if the search is still running."""
-        return self.thread is not None and self.found is None and not self.problem
+        return self.thread is not None and self.report is None and not self.problem
 
 
 class StoppedError(RuntimeError):
@@ -127,16 +119,16 @@ class DecideFold(Content):
                 button(f"Open {EXAMPLE}", {"example": True}, tip=tip),
             ]
         case = case_of(stage)
-        if not self._run.runs and self._run.found is None and not cut_tokens(case, case.budget):
+        if not self._run.runs and self._run.report is None and not case.cut(case.budget):
             return self._nothing_cut(case, many)
         shown = {name: aim.than_at_present() for name, aim in OBJECTIVES.items()}
-        parts = [choice("I want", "objective", shown, self._wanted(stage))]
-        parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
+        parts = [choice("Objective", "objective", shown, self._wanted(stage))]
+        parts.append(choice("Answers cut short", "risk", RISKS, self._risk))
         run = self._run
         if run.runs:
             return [
                 *parts,
-                {"is": "progress", "value": run.done, "text": run.said},
+                {"is": "progress", "value": run.done, "text": run.sentence},
                 button("Stop", {"stop": True}),
             ]
         label = f"Tune on {many:,} conversations"
@@ -145,9 +137,9 @@ class DecideFold(Content):
         )
         if run.problem:
             parts.append(text_part(run.problem, "error"))
-        if run.found is None:
+        if run.report is None:
             return parts
-        return [*parts, *self._told(run.found)]
+        return [*parts, *self._outcome(run.report)]
 
     def hear(self, stage: AnyStage, event: Data) -> Any:
         """Handle choices, start and stop, or apply a point of the front."""
@@ -170,8 +162,8 @@ class DecideFold(Content):
             if event["preset"] != base.preset:
                 base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
             return stage.settings.with_budget(replace(base, window=int(event["window"])))
-        elif "point" in event and self._run.found is not None:
-            decided = self._run.found
+        elif "point" in event and self._run.report is not None:
+            decided = self._run.report
             row = int(event["point"])
             if not 0 <= row < len(decided.tuned.table):
                 return None  # the current setting
@@ -191,9 +183,9 @@ class DecideFold(Content):
         needed, present = stage.results.shown.evidence
         return "evidence" if needed > present else "cut"
 
-    def _nothing_cut(self, case: Case, many: int) -> list[Data]:
+    def _nothing_cut(self, case: TuningCase, many: int) -> list[Data]:
         """Explain that nothing is cut, and offer a smaller window."""
-        demand = case_demand(case)
+        demand = case.requests.demands()
         largest = int(demand.sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: the largest request asks for {largest:,} of "
@@ -204,9 +196,9 @@ class DecideFold(Content):
         # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
         plain = replace(case.base, preset=PLAIN, own=None, lines={}, locks={})
         for base, window in product((case.base, plain), SMALL_WINDOWS):
-            budget = replace(base, window=window).budget(case.model)
+            budget = replace(base, window=window).budget
             is_smaller = window < case.budget.window and budget.usable > 0
-            if is_smaller and 10 * cut_tokens(case, budget) > int(demand.to_numpy().sum()):
+            if is_smaller and 10 * case.cut(budget) > int(demand.to_numpy().sum()):
                 preset = ""
                 if base.preset != case.base.preset:
                     preset = f" and take the preset {PLAIN}"
@@ -214,20 +206,20 @@ class DecideFold(Content):
                 return [*parts, button(f"Set the window to {window:,}{preset}", event)]
         return parts
 
-    def _work(self, run: TuningRun, case: Case, objective: str, risk: float) -> None:
+    def _work(self, run: TuningRun, case: TuningCase, objective: str, risk: float) -> None:
         """Tune in a thread of its own, and show how far it is."""
 
         def tell(sentence: str, done: float) -> None:
             if run.stopped.is_set():
                 raise StoppedError("stopped by the user")
-            run.said = sentence
+            run.sentence = sentence
             run.done = done
-            if time.monotonic() - run.told > SELDOM:
-                run.told = time.monotonic()
+            if time.monotonic() - run.shown_at > SELDOM:
+                run.shown_at = time.monotonic()
                 self._again()
 
         try:
-            run.found = decide(case, objective, risk, tell)
+            run.report = decide(case, objective, risk, tell)
         except StoppedError:
             run.problem = "Stopped; nothing was chosen."
         # whatever it is: a run that died in silence would run for ever in the page
@@ -235,7 +227,8 @@ class DecideFold(Content):
             run.problem = refusal(problem)["text"]
         self._again()
 
-    def _told(self, decided: TuningReport) -> list[Data]:
+    def _outcome(self, decided: TuningReport) -> list[Data]:
+        """Return the advice, the chosen setting, the front and a report to copy."""
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:
@@ -269,7 +262,7 @@ class DecideFold(Content):
 
 
 def decide(
-    case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
+    case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
     """Find the most important lines and tune them together."""
     # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
@@ -282,11 +275,11 @@ def decide(
     objectives = (objective, second)
     tell("Counting answers", 0.0)
     count = case.options["counter"]
-    traces = case.library.conversations(case.source)
+    traces = case.requests.traces
     lines = candidates(case.budget, traces, count, risk, case.base.locks)
-    policies = {"policy": dict(case.policies)} if case.policies else {}
-    values: Values = {**lines, **policies}
-    options = {"policy": case.policy, **case.options}
+    values: Values = lines
+    if len(case.policies) > 1:
+        values = {**lines, "policy": dict(case.policies)}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
         return lambda done, of: tell(
@@ -296,7 +289,7 @@ def decide(
     progress_of = progress("One line at a time", 0, 0.4)
     # What exceeds the window is left out, unless the current budget does.
     strict = kept_deficit(case.budget, "raise")
-    moves = sensitivity(traces, strict, values, objective, progress=progress_of, **options)
+    moves = sensitivity(traces, strict, values, objective, progress=progress_of, **case.options)
     if not (moved := matter(moves)):
         raise ValueError(
             f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
@@ -313,60 +306,43 @@ def decide(
         progress=progress_of,
         risk=risk,
         no_more=no_more,
-        **options,
+        **case.options,
     )
     answers = [int(answer) for lengths in recorded_lengths(traces, count) for answer in lengths]
     return TuningReport(
-        case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers
+        case.requests.name, case.budget, case.deficit, values, tuned, objectives, moves, answers
     )
 
 
-def case_of(stage: AnyStage) -> Case:
+def case_of(stage: AnyStage) -> TuningCase:
     """Return an explorer's current state as the inputs of a tuning run."""
     results = stage.results
     bare: BudgetResults = results.budget_results
     base = stage.settings.budget_settings
-    case = Case(
-        library=stage.library,
-        base=base,
-        model=bare.model,
-        budget=bare.plan.budget,
-        policy=OldestFirst(),
-        policies={},
-        options={
-            "counter": bare.counter,
-            "framing": framing_for(bare.model),
-            "prices": prices(bare.model.name),
-        },
-    )
+    budget = bare.plan.budget
+    requests = FileRequests.of(base, stage.library, bare.counter)
+    assert requests is not None, "the conversations of the file have been counted"
+    policies: Mapping[str, Policy] = {}
+    options: Data = {
+        "policy": OldestFirst(),
+        "counter": bare.counter,
+        "framing": requests.framing,
+        "prices": prices(bare.model.name),
+    }
     if isinstance(stage.settings, ConversationSettings):
-        case = replace(
-            case,
-            budget=results.run.budget,
-            policy=results.policies[results.main],
-            policies=results.policies if len(results.policies) > 1 else {},
-            options=results.run.options,
-        )
-    return replace(case, budget=kept_deficit(case.budget, case.deficit))
-
-
-def case_demand(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the demand of every turn of every conversation, in tokens."""
-    return FileRequests(
-        library=case.library,
-        name=case.source,
-        roles=roles or case.options.get("roles", case.budget.roles) or {},
-        counter=case.options["counter"],
-        framing=case.options["framing"],
-    ).demands()
-
-
-def cut_tokens(case: Case, budget: Budget) -> int:
-    """Return the tokens that a budget cuts in all requests."""
-    signed = replace(budget, deficit="signed", undeclared="pool")
-    roles = None if budget.name == case.budget.name else budget.roles
-    columns = RequestBatch(case_demand(case, roles)).columns(signed)
-    return int(sum(section["cut"].sum() for section in columns.values()))
+        budget = results.run.budget
+        requests = replace(requests, roles=results.run.roles)
+        policies = results.policies
+        options = {"policy": policies[results.main], **results.run.options}
+    deficit = base.base.deficit
+    return TuningCase(
+        base=base,
+        requests=requests,
+        budget=kept_deficit(budget, deficit),
+        deficit=deficit,
+        policies=policies,
+        options=options,
+    )
 
 
 def with_setting(stage: AnyStage, setting: Raw) -> Any:
@@ -375,13 +351,10 @@ def with_setting(stage: AnyStage, setting: Raw) -> Any:
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)
         return replace(choose_main(stage, name), budget_settings=base)
+    settings = stage.settings
     for line, tokens in _lines(setting).items():
-        budget = stage.settings.budget(stage.results.model)
-        results = replace(stage.results, plan=replace(stage.results.plan, budget=budget))
-        change: Callable[..., Any] = set_size if tokens is None else move_line
-        settings = change(replace(stage, results=results), line, tokens)
-        stage = replace(stage, settings=settings)
-    return stage.settings
+        settings = settings.resize(line, tokens)
+    return settings
 
 
 def _lines(setting: Raw) -> Data:

@@ -141,7 +141,7 @@ class Content:
         """Return the parts of an open panel: sentences, tables, figures and buttons."""
         raise NotImplementedError
 
-    def hear(self, stage: Any, event: Data) -> Any:
+    def hear(self, _stage: Any, _event: Data) -> Any:
         """Handle user input; return other settings for the explorer, or None."""
         return None
 

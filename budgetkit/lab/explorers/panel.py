@@ -194,19 +194,22 @@ class Panel:
 
     Notes
     -----
-    A control sends the command of its own key, unless `sends` names another one.
+    A control sends the command of its own key, unless another one is passed. Its kind, label, tip, list and hint are in
+    ``data/glossary.toml``, by its key, except for controls whose words depend on the settings.
 
     Examples
     --------
     >>> panel = Panel(models=["gpt-5.4", "gpt-5"])
-    >>> panel.group("Model and window")
-    >>> panel.text("model", "Model", "gpt-5.4", among="models")
-    >>> panel["model"].kind, [control["key"] for control in panel.groups[0]["controls"]]
-    ('model', ['model'])
+    >>> panel.group("Model and window", model="gpt-5.4")
+    >>> panel["model"].kind, panel.controls["model"]["label"]
+    ('model', 'Model')
     """
 
-    def __init__(self, **choices: Sequence[Any]) -> None:
-        self.choices: Data = choices
+    def __init__(self, explorer: str = "", **choices: Sequence[Any]) -> None:
+        glossary = read_toml("glossary.toml")
+        own = glossary.get(explorer, {})
+        self._words: dict[str, Data] = glossary["controls"] | own.get("controls", {})
+        self.choices: Data = own.get("lists", {}) | choices
         self.inputs: dict[str, Input] = {}
         self._groups: list[Data] = []
 
@@ -229,56 +232,40 @@ class Panel:
     def values(self) -> Data:
         """Values of the controls by key, as `Explorer.set` takes them."""
         return {
-            key: drawn["text"] or None if drawn["is"] == "line" else drawn["value"]
+            key: drawn["value"] or None if drawn["is"] == "line" else drawn["value"]
             for key, drawn in self.controls.items()
         }
 
-    def group(self, heading: str, **drawn: Any) -> None:
-        """Start a group; `folds` makes it collapsible, and `under` puts it below the first figure."""
+    def group(
+        self, heading: str = "", folds: bool = False, under: bool = False, **values: Any
+    ) -> None:
+        """Start a group with controls by their keys.
+
+        With `folds` it is collapsible, and with `under` it is below the first figure.
+        """
         key = f"group {len(self._groups)}"
-        self._groups.append({"key": key, "heading": heading, **drawn, "controls": []})
+        group = {"key": key, "heading": heading, "folds": folds, "under": under, "controls": []}
+        self._groups.append(group)
+        for name, value in values.items():
+            self.add(name, value)
+
+    def add(self, key: str, value: Any, sends: Input | None = None, **drawn: Any) -> None:
+        """Add a control with its value, which is a `Number` for a box of digits."""
+        control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
+        self.inputs[key] = sends or Input(key)
+        if isinstance(value, Number):
+            self.inputs[key] = replace(self.inputs[key], read=value.read)
+            control = {"is": "text", "digits": True, "half": True, **control, "value": value.text}
+        self._groups[-1]["controls"].append(control)
+
+    def line(
+        self, key: str, slide: Data, number: Number, sends: Input | None = None, **drawn: Any
+    ) -> None:
+        """Add a slider with a box for its number; `locked` adds a lock."""
+        self.add(key, number, sends, **{"is": "line", "slide": slide, **drawn})
 
     def drop(self, key: str) -> None:
         """Remove a control."""
         self.inputs.pop(key, None)
         for group in self._groups:
             group["controls"] = [drawn for drawn in group["controls"] if drawn["key"] != key]
-
-    def add(self, key: str, kind: str, label: str, sends: Input | None, drawn: Data) -> None:
-        """Add a control of any kind."""
-        self.inputs[key] = sends or Input(key)
-        tip = read_toml("glossary.toml")["tips"].get(label, label)
-        control = {"is": kind, "key": key, "label": label, "tip": tip, **drawn}
-        self._groups[-1]["controls"].append(control)
-
-    def text(
-        self, key: str, label: str, value: str, sends: Input | None = None, **drawn: Any
-    ) -> None:
-        """Add a text box; `among` is the list of completions."""
-        self.add(key, "text", label, sends, {"value": value, **drawn})
-
-    def number(
-        self, key: str, label: str, number: Number, sends: Input | None = None, **drawn: Any
-    ) -> None:
-        """Add a box for a number, half as wide as the panel."""
-        drawn = {"value": number.text, "digits": True, "half": True, **drawn}
-        self.add(key, "text", label, replace(sends or Input(key), read=number.read), drawn)
-
-    def choice(
-        self, key: str, label: str, value: Any, sends: Input | None = None, **drawn: Any
-    ) -> None:
-        """Add a list, which `among` names; with `rows`, several entries can be selected."""
-        self.add(key, "choice", label, sends, {"value": value, **drawn})
-
-    def line(
-        self,
-        key: str,
-        label: str,
-        slide: Data,
-        number: Number,
-        sends: Input | None = None,
-        **drawn: Any,
-    ) -> None:
-        """Add a slider with a box for its number; `locked` adds a lock."""
-        drawn = {"slide": slide, "text": number.text, **drawn}
-        self.add(key, "line", label, replace(sends or Input(key), read=number.read), drawn)

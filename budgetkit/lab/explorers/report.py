@@ -23,6 +23,7 @@ from uuid import uuid4
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
 from budgetkit.lab.explorers.reading import words
+from budgetkit.lab.explorers.view import page_code
 from budgetkit.lab.figures.drawing import svg
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import Data, Message
@@ -166,7 +167,6 @@ def strip_table(strip: Data | None) -> Markup:
     return joined([heading, element("table", *rows)])
 
 
-_FOLDER = Path(__file__).parent / "view"
 LARGEST = 1_900_000  # bytes of a page
 #: Maximum rows of a table and characters of a message; if a page is too large, the next pair is tried.
 _LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
@@ -220,7 +220,7 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """
     state: Data = {"status": {"text": "", "level": "none"}}
     around = _around(title, state, {}, text, [element("section", id="bk-receipt")])
-    return _fitted(around, lambda rows: {"tables": {}, "receipt": receipt}, requests)
+    return _fitted(around, lambda _: {"tables": {}, "receipt": receipt}, requests)
 
 
 def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data) -> str:
@@ -254,7 +254,7 @@ def _around(
 ) -> tuple[str, str]:
     """Return the parts of the page before and after its data."""
     # The sentences on the opened file; none for a shipped one.
-    facts = state.get("door", {}).get("facts")
+    facts = state.get("entry", {}).get("facts")
     about = [f"{sentence}." for sentence in facts["sentences"]] if facts else []
     # The set-up as a collapsible text.
     folded = NOTHING
@@ -311,13 +311,8 @@ def _around(
 @cache
 def parts() -> tuple[str, str]:
     """Return the script and the style sheet of every report."""
-    script, style = (
-        "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
-        for kind, names in (
-            ("js", ("dom", "controls", "strip", "report")),
-            ("css", ("view", "controls", "report")),
-        )
-    )
+    script = page_code("dom.js", "controls.js", "strip.js", "report.js")
+    style = page_code("view.css", "controls.css", "report.css")
     return f"(() => {{\n{script}\n}})();", style
 
 

@@ -267,7 +267,7 @@ class Texts(Shelf[Corpus]):
     def _called(self, path: str) -> str:
         return path
 
-    def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Corpus:
+    def _load(self, name: str, source: str | bytes, _columns: Mapping[str, str] | None) -> Corpus:
         if isinstance(source, str):
             if source in KNOWN:
                 return KNOWN[source]()

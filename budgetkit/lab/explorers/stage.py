@@ -7,9 +7,10 @@ return the content of the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from budgetkit.files import read_toml
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.shelves import Library
@@ -61,7 +62,7 @@ class Stage(Generic[S, F]):
 AnyStage = Stage[Any, Any]
 
 
-def nothing(stage: AnyStage) -> Data:
+def nothing(_stage: AnyStage) -> Data:
     """Return no data."""
     return {}
 
@@ -70,6 +71,8 @@ def nothing(stage: AnyStage) -> Data:
 class Kind:
     """A kind of explorer: its commands, panels, results and page."""
 
+    #: The name of its words in ``data/glossary.toml``.
+    name: str
     #: Functions that take a stage and named values, and return the next settings.
     commands: Mapping[str, Command]
     #: Return the results of the settings, or raise an error if they contradict the library.
@@ -84,13 +87,23 @@ class Kind:
     #: Return the title of a report.
     heading: Callable[[Any], str]
     #: Return the figures, with the tables of those that are open.
-    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda stage, opened: {}
-    #: Return how a file is given, and what was read of the one that is shown.
-    door: Callable[[Any], Data] = nothing
+    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda *_: {}
+    #: Return the form for opening a file, and facts about the shown one.
+    entry: Callable[[Any], Data] = nothing
     #: Return the set-up as text to copy, by format.
     texts: Callable[[Any], dict[str, str]] = nothing
     #: Return the text to read next to the figures, in blocks.
     reader: Callable[[Any], Data] = nothing
     #: Return the requests for a report's slider.
     requests: Callable[[Any], Data] = nothing
-    folds: Mapping[str, Fold] = field(default_factory=dict)
+
+    @property
+    def words(self) -> Data:
+        """The words of this kind: its panels, files and tabs."""
+        words: Data = read_toml("glossary.toml")[self.name]
+        return words
+
+    @property
+    def folds(self) -> dict[str, Fold]:
+        """The panels that can be opened beside the figures."""
+        return {name: Fold(*row) for name, row in self.words["panels"].items()}

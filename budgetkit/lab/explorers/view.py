@@ -9,90 +9,26 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import time
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import anywidget
 import traitlets as t
 
-from budgetkit.budget import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
 from budgetkit.message import Data
-
-STEPS_BACK = 200
-ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
-S = TypeVar("S")
-
-
-@dataclass(frozen=True)
-class UndoStack(Generic[S]):
-    """The current, the previous and the undone settings.
-
-    Examples
-    --------
-    >>> history = UndoStack("a").then("b").then("c")
-    >>> history.undo().now, history.undo().redo().now
-    ('b', 'c')
-    """
-
-    now: S
-    past: tuple[S, ...] = ()
-    future: tuple[S, ...] = ()
-    merge: str = ""
-
-    def then(self, settings: S, merge: str = "") -> UndoStack[S]:
-        """Return the undo stack with new settings and without the undone steps."""
-        if settings == self.now:
-            return self
-        if merge and merge == self.merge:
-            return replace(self, now=settings, future=())
-        return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
-
-    def undo(self) -> UndoStack[S]:
-        """Return the history one step earlier, or unchanged at its beginning."""
-        if not self.past:
-            return self
-        return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
-
-    def redo(self) -> UndoStack[S]:
-        """Return the history one step later, or unchanged at its end."""
-        if not self.future:
-            return self
-        return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])
-
-
-class Gesture:
-    """A grouping of moves into undo steps, such as the moves of one drag."""
-
-    def __init__(self) -> None:
-        self._last = ""
-        self._when = 0.0
-        self._count = 0
-
-    def step(self, name: str) -> str:
-        """Return the undo step of a move, or "" if it is not grouped."""
-        if not name:
-            return ""
-        now = time.monotonic()
-        is_held = name.startswith("drag ")  # a hand may rest in the middle of a move
-        self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
-        self._last = name
-        self._when = now
-        return f"{name} {self._count}"
-
 
 _FOLDER = Path(__file__).parent / "view"
 #: The name of the view's script in the page's console and stack traces; it has no address of its own.
 SCRIPT = "budgetkit/view.js"
 
 
-def _joined(*parts: str) -> str:
+def page_code(*parts: str) -> str:
+    """Return the code of the page in these files, such as "dom.js"."""
     return "\n".join((_FOLDER / part).read_text("utf-8") for part in parts)
 
 
@@ -139,26 +75,30 @@ class View(anywidget.AnyWidget):
     Its traits are the content of the page, which sends user input as messages. `view_of` makes the view of an explorer.
     """
 
-    _esm = _joined(
+    _esm = page_code(
         "dom.js",
         "page.js",
+        "plotly.js",
+        "courier.js",
         "bar.js",
         "charts.js",
         "controls.js",
-        "panels.js",
+        "files.js",
+        "status.js",
+        "reader.js",
         "strip.js",
         "folds.js",
         "view.js",
     )
     _esm += f"\n//# sourceURL={SCRIPT}\n"
-    _css = _joined("view.css", "controls.css")
+    _css = page_code("view.css", "controls.css")
     state = t.Dict().tag(sync=True)
     #: The lists for controls, separate from the state because they rarely change.
     choices = t.Dict().tag(sync=True)
     #: The serial number of the state after a move; when it changes in marimo, dependent cells run again.
     rested = t.Int().tag(sync=True)
     #: The form for opening a file, and facts about the shown one, separate from the state because no move changes them.
-    door = t.Dict().tag(sync=True)
+    entry = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
     #: The open tables and panels.
@@ -170,7 +110,7 @@ class View(anywidget.AnyWidget):
     opens: Any = t.List().tag(sync=True)
 
     @staticmethod
-    def _trait_to_json(value: Any, widget: Any) -> Any:
+    def _trait_to_json(value: Any, _widget: Any) -> Any:
         # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
         return sendable(value)
 
@@ -219,17 +159,17 @@ class Shown:
         return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata
 
 
-def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
+def view_of(name: str, figures: Sequence[str]) -> type[View]:
     """Return the view of an explorer, with a trait for each figure."""
-    traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
-    more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
-    return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))
+    traits: Data = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
+    traits["figures"] = t.List([*figures]).tag(sync=True)
+    return types.new_class(name, (View,), exec_body=lambda body: body.update(traits))
 
 
 class Tabs(anywidget.AnyWidget):
     """Several views, one of them open."""
 
-    _esm = _joined("dom.js", "page.js", "tabs.js")
+    _esm = page_code("dom.js", "page.js", "tabs.js")
     _css = View._css
     titles = t.List(t.Unicode()).tag(sync=True)
     #: The position of the open tab.
@@ -241,39 +181,3 @@ class Tabs(anywidget.AnyWidget):
         """Put a view into its tab."""
         views = [*self.views, *[""] * len(self.titles)][: len(self.titles)]
         self.views = [*views[:place], f"anywidget:{view.model_id}", *views[place + 1 :]]
-
-
-LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
-MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
-
-
-class Uploads:
-    """The files that the page is uploading."""
-
-    def __init__(self, view: View, do: Callable[..., None]) -> None:
-        self._view = view
-        self._do = do
-        self._parts: dict[str, bytearray] = {}
-
-    def piece(self, content: Data, data: bytes) -> None:
-        """Store a piece of an uploaded file, and read the file after its last piece."""
-        try:
-            serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
-            size, offset = (int(content[field]) for field in ("size", "offset"))
-        except (LookupError, TypeError, ValueError):
-            raise ValueError(
-                "A part of the uploaded file lacks its serial number, name, purpose, size or offset. Open the file "
-                "again."
-            ) from None
-        self._view.send({"kind": "file", "serial": serial})
-        if offset and serial not in self._parts:
-            return  # a late piece of a file that was refused, or that gave way to newer ones
-        part = self._parts.setdefault(serial, bytearray())
-        part += data
-        if len(part) > LARGEST:
-            del self._parts[serial]
-            raise ValueError(f"{one_line(name)} is larger than 20 MB. Type its path instead.")
-        if len(part) >= size:
-            self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
-        while len(self._parts) > MOST:
-            del self._parts[next(iter(self._parts))]

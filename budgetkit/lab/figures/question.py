@@ -51,8 +51,13 @@ def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
-def bars(sizes: Iterable[Any], **more: Any) -> Spec:
-    """Return horizontal bars.
+def bars(
+    sizes: Iterable[Any],
+    texts: Sequence[str] | None = None,
+    tips: Sequence[str] | None = None,
+    **more: Any,
+) -> Spec:
+    """Return horizontal bars, with a text at the end of each, and tooltips.
 
     Examples
     --------
@@ -60,12 +65,19 @@ def bars(sizes: Iterable[Any], **more: Any) -> Spec:
     [0, 1]
     """
     sizes = list(sizes)
-    return {"type": "bar", "orientation": "h", "x": sizes, "y": list(range(len(sizes))), **more}
+    if texts is not None:
+        more |= {"text": texts, "textposition": "outside", "cliponaxis": False}
+    if tips is not None:
+        more |= {"hovertext": tips, "hoverinfo": "text"}
+    rows = list(range(len(sizes)))
+    return {"type": "bar", "orientation": "h", "x": sizes, "y": rows, **more}
 
 
-def with_texts(bar: Spec, texts: list[str]) -> Spec:
-    """Return bars with a text at the end of each."""
-    return {**bar, "text": texts, "textposition": "outside", "cliponaxis": False}
+def named_rows(names: Iterable[str]) -> Spec:
+    """Return the axis of bars from top to bottom, each with its name."""
+    ticks = [*map(label, names)]
+    places = list(range(len(ticks)))
+    return {"autorange": "reversed", "tickvals": places, "ticktext": ticks, "showgrid": False}
 
 
 def note(text: str, x: Any, y: Any, **more: Any) -> Spec:

@@ -23,9 +23,8 @@ from budgetkit.lab.figures.question import (
     signed,
     table_rows,
     tick_format,
-    with_texts,
 )
-from budgetkit.lab.figures.question import bars as lying
+from budgetkit.lab.figures.question import bars as horizontal_bars
 from budgetkit.plan.batch import LINES
 
 _ROW = 20  # pixels for a bar
@@ -55,10 +54,10 @@ def _draw(table: pd.DataFrame) -> Spec:
     data = []
     for place, column in enumerate(columns):
         values = table.loc[table["column"] == column, "value"].tolist()
-        bar = lying(values, marker={"color": _COLOURS[place % len(_COLOURS)]}, name=plain(column))
-        bar |= {"y": [step * i + place for i in range(len(values))], "width": 0.9}
         texts = [f"{value:,.{digits}f}".replace("-", "\u2212") for value in values]
-        data.append(with_texts(bar, texts))
+        marker = {"color": _COLOURS[place % len(_COLOURS)]}
+        bar = horizontal_bars(values, texts, marker=marker, name=plain(column), width=0.9)
+        data.append(bar | {"y": [step * i + place for i in range(len(values))]})
     low = min(0.0, *table["value"])
     high = max(0.0, *table["value"])
     reach = (high - low) or 1

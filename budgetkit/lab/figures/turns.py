@@ -36,11 +36,11 @@ from budgetkit.lab.figures.question import (
     label,
     layout,
     named_line,
+    named_rows,
     note,
     plain,
     signed,
     table_rows,
-    with_texts,
 )
 from budgetkit.plan import Ints, with_undeclared
 from budgetkit.plan.batch import Columns as Planned
@@ -87,8 +87,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         texts.append(f"<b>{label(name, 28)}</b>  {signed(row['tokens'])}")
         hover.append(f"{plain(name)}: {row['tokens']:,} tokens")
     marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
-    bar = with_texts(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
-    bar |= {"hovertext": hover, "hoverinfo": "text"}
+    bar = bars(tokens, texts, hover, customdata=table["kind"].tolist(), marker=marker)
     low = min([0, *tokens])
     high = max([1, *tokens])
     x = {
@@ -252,8 +251,7 @@ def _draw_conversations(table: Columns) -> Spec:
         f"{plain(section)} is cut in {text} conversations"
         for section, text in zip(sections, texts, strict=True)
     ]
-    bar = with_texts(bars(table["share"], customdata=table["section"], marker=marker), texts)
-    bar |= {"hovertext": hover, "hoverinfo": "text"}
+    bar = bars(table["share"], texts, hover, customdata=table["section"], marker=marker)
     x = {
         "range": [0, 1.45],
         "tickformat": ".0%",
@@ -261,12 +259,10 @@ def _draw_conversations(table: Columns) -> Spec:
         "title": "share of the conversations",
         "showgrid": False,
     }
-    ticks = [*map(label, sections)]
-    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
     return {
         "data": [bar],
-        "layout": layout(len(sections) * LINE + 70, x, y, meta=meta),
+        "layout": layout(len(sections) * LINE + 70, x, named_rows(sections), meta=meta),
     }
 
 

@@ -22,13 +22,13 @@ from budgetkit.lab.figures.question import (
     bars,
     label,
     layout,
+    named_rows,
     note,
     plain,
     points,
     short,
     signed,
     table_rows,
-    with_texts,
 )
 from budgetkit.plan import Plan, allocate
 
@@ -49,7 +49,7 @@ def _draw(table: Columns) -> Spec:
     every = table_rows(table)
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
-    common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
+    common: Spec = {"customdata": sections, "tips": hover, "width": 0.32}
     edges = {"width": [int(tokens > 0) for tokens in table["demand"]], "color": colours}
     shades = {"color": [translucent(c, 0.28) for c in colours], "line": edges}
     demand_bars = bars(table["demand"], marker=shades, **common)
@@ -219,8 +219,7 @@ def _draw_window(table: Columns) -> Spec:
                 textangle=0,
                 insidetextanchor="start",
                 textfont={"color": ink(colour(line))},
-                hovertext=[f"{plain(line)}: {tokens} tokens"],
-                hoverinfo="text",
+                tips=[f"{plain(line)}: {tokens} tokens"],
             )
         )
     x = {**TOKENS, "range": [0, total]}
@@ -278,8 +277,7 @@ def _draw_waterfall(table: Columns) -> Spec:
     }
     low, high = ([*side] for side in zip(*ends, strict=True))
     sizes = map(operator.sub, high, low)
-    bar = bars(sizes, base=low, customdata=lines, marker=marker)
-    bar = with_texts(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
+    bar = bars(sizes, texts, hover, base=low, customdata=lines, marker=marker)
     widest = float(max(high))
     x = {
         **TOKENS,
@@ -287,14 +285,7 @@ def _draw_waterfall(table: Columns) -> Spec:
         "nticks": 5,
         "showgrid": False,
     }
-    ticks = [label(line) for line in lines]
-    y = {
-        "autorange": "reversed",
-        "tickvals": bar["y"],
-        "ticktext": ticks,
-        "showgrid": False,
-        "zeroline": False,
-    }
+    y = {**named_rows(lines), "zeroline": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
     return {"data": [bar], "layout": layout(len(lines) * LINE + 84, x, y, meta=meta)}
 

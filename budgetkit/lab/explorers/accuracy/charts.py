@@ -1,4 +1,4 @@
-"""Figures of the view, each with its sentence and, if open, its table."""
+"""The page of the accuracy explorer: key figures, and figures."""
 
 from __future__ import annotations
 

@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora import corpus_of
@@ -34,22 +33,20 @@ from budgetkit.lab.explorers.accuracy.results import (
 )
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, taken
+from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, begun
 from budgetkit.lab.explorers.budget.results import is_own
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED, choose
-from budgetkit.lab.explorers.panel import Input, Number, Panel
+from budgetkit.lab.explorers.panel import Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Data
-from budgetkit.models import DEFAULT_MODEL, listed_name
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import to_dict
 
 CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 MIXES = (
     (None, "texts of one kind"),
     (MIXED, "texts of all kinds"),
@@ -58,7 +55,6 @@ MIXES = (
     ("source", "one source"),
 )
 LISTED = 200  # documents that can be chosen from the list
-_STEPS = 24  # of the sliders of lengths
 _LONGEST = 40  # characters of a document's name in the list
 
 
@@ -70,8 +66,8 @@ def controls(stage: AccuracyStage) -> Panel:
     by_kind = errors.groupby(["class", "language"], sort=False).size()
     kinds = zip(kinds_in(errors), by_kind, strict=True)
     by_class = errors["class"].value_counts(sort=False)
-    cuts = sorted({*PIECES, settings.pieces or PIECES[0]})
     panel = Panel(
+        "accuracy",
         counters=[*CHEAP, *(f"calibrated:{name}" for name in calibrated_models())],
         encodings=encoding_names(),
         texts=[(name, name) for name in stage.library.texts.names],
@@ -82,52 +78,28 @@ def controls(stage: AccuracyStage) -> Panel:
         classes=[
             (name, f"{replace_surrogates(str(name))} ({many:,})") for name, many in by_class.items()
         ],
-        pieces=[(None, "whole documents"), *((cut, f"about {cut:,} characters") for cut in cuts)],
         risks=[(risk, f"{100 * risk:g} %") for risk in sorted({*RISKS, settings.risk})],
         mixes=MIXES,
         documents=documents(stage),
     )
-    panel.group("Counting")
-    panel.text("counter", "Cheap counter", settings.counter, among="counters", hint="chars/4")
     own = results.model.encoding if is_own(results.exact, results.model) else ""
-    exact = settings.exact or own
-    panel.text("exact", "Exact encoding", exact, among="encodings", hint="the best known")
-    panel.group("Texts")
-    panel.choice("corpus", "Texts", settings.corpus, among="texts")
-    panel.choice("kind", "Kind of text", results.kind, among="kinds")
+    panel.group("Counters", counter=settings.counter, exact=settings.exact or own)
     chosen = by_class.index if settings.classes is None else settings.classes
-    chosen = results.kind[:1] or tuple(chosen)
-    panel.choice("classes", "Classes", chosen, among="classes", rows=6)
-    panel.group("Accepted overflows")
+    panel.group(
+        "Texts",
+        corpus=settings.corpus,
+        kind=results.kind,
+        classes=results.kind[:1] or tuple(chosen),
+    )
+    panel.group("Accepted risk")
     risk = Number(round(100 * settings.risk, 4), 0.01, 99, is_whole=False, per=100)
-    slide = {"among": "risks", "value": settings.risk}
-    panel.line("risk", "Risk, %", slide, risk, box_tip="Windows of 100 that may overflow")
-    panel.choice("window_mix", "A window has", settings.window_mix, among="mixes")
-    panel.group("Text to read, worst first")
-    panel.choice("document", "Document", results.document, among="documents")
-    panel.group("Which texts", folds=True)
-    panel.text("path", "Path", "", hint="folder, file or **/*.md")
-    panel.choice("pieces", "Piece length", settings.pieces, among="pieces")
-    add_lengths(panel, stage)
-    panel.group("Affected budget", folds=True)
+    panel.line("risk", {"among": "risks", "value": settings.risk}, risk)
+    panel.add("window_mix", settings.window_mix)
+    panel.group("Document, worst first", document=results.document)
+    panel.group("Other texts", folds=True, path="")
+    panel.group("Budget", folds=True)
     add_model(panel, stage.budget)
     return panel
-
-
-def add_lengths(panel: Panel, stage: AccuracyStage) -> None:
-    """Add the sliders of the shortest and the longest document."""
-    lengths = stage.results.all_errors["characters"]
-    low, high = int(lengths.min()), int(lengths.max())
-    ends = {"shortest": stage.settings.shortest or low, "longest": stage.settings.longest or high}
-    sizes = sorted({low, high, *round_sizes(low, high), *ends.values()})
-    panel.choices["lengths"] = [(size, f"{size:,}") for size in sizes]
-    for key, size in ends.items():
-        number = Number(size)
-        others = {other: end for other, end in ends.items() if other != key}
-        slide = {"among": "lengths", "value": size}
-        label = key.capitalize()
-        limited = Input("lengths", others)
-        panel.line(key, label, slide, number, limited, box_tip=f"{label}, in characters")
 
 
 def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
@@ -142,24 +114,8 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
     ]
 
 
-def round_sizes(low: int, high: int) -> list[int]:
-    """Return round lengths between two lengths, in characters.
-
-    Examples
-    --------
-    >>> round_sizes(450, 2_000)[:4]
-    [480, 510, 540, 580]
-    """
-    steps = np.geomspace(max(low, 1), max(high, low + 1, 2), _STEPS + 1)[1:-1]
-    rounded = {int(float(f"{step:.2g}")) for step in steps}
-    return sorted(size for size in rounded if low < size < high)
-
-
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"
-
-
-WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
 def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
@@ -170,12 +126,6 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Choose the reference counter, or the model's own with an empty name."""
     return replace(stage.settings, exact=name.strip() or None)
-
-
-def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
-    """Cut the documents into pieces of about that length; None leaves them whole."""
-    length = None if characters is None else check_tokens("pieces", characters)
-    return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
 
 def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
@@ -193,20 +143,6 @@ def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings
     return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
 
 
-def choose_lengths(
-    stage: AccuracyStage,
-    shortest: int | None,
-    longest: int | None,
-) -> AccuracySettings:
-    """Show only documents of these lengths, in characters."""
-    lengths = stage.results.all_errors["characters"]
-    if shortest is not None and shortest <= lengths.min():
-        shortest = None
-    if longest is not None and longest >= lengths.max():
-        longest = None
-    return replace(stage.settings, shortest=shortest, longest=longest)
-
-
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
     """Return the settings with another accepted risk of an overflow."""
     return replace(stage.settings, risk=round(chance, 6))
@@ -217,8 +153,9 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
     None means texts of one kind, "mixed" texts of all kinds.
     """
-    if column is not None and column not in WINDOW_MIXES:
-        raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
+    mixes = [mix for mix, _ in MIXES if mix]
+    if column is not None and column not in mixes:
+        raise LookupError(unknown_name("mix of a window", column, mixes))
     return replace(stage.settings, window_mix=column)
 
 
@@ -236,17 +173,14 @@ COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "counter": choose_cheap_counter,
     "exact": choose_exact,
     "corpus": choose,
-    "pieces": cut_pieces,
     "kind": choose_kind,
     "classes": choose_classes,
-    "lengths": choose_lengths,
     "risk": accept_risk,
     "window_mix": fill_mix,
     "document": read_document,
 }
 
-OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
-AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
+AccuracyView = view_of("AccuracyView", FIGURES)
 
 
 def reader(stage: AccuracyStage) -> Data:
@@ -256,7 +190,7 @@ def reader(stage: AccuracyStage) -> Data:
     title = f"How {document.name or document.source} is cut into tokens"
     counters = results.exact, results.counter
     names = tuple(count.name for count in counters)
-    key = (results.texts.selection, results.document, *names, "reading")
+    key = (results.texts.name, results.document, *names, "reading")
     return stage.library.once_large(key, lambda: reading(document.text, title, *counters))
 
 
@@ -309,6 +243,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     """
 
     kind: ClassVar[Kind] = Kind(
+        name="accuracy",
         commands={**SHARED, **COMMANDS},
         view=AccuracyView,
         results=results,
@@ -316,7 +251,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         controls=controls,
         status=status,
         charts=charts,
-        door=texts_entry,
+        entry=texts_entry,
         texts=texts,
         reader=reader,
         heading=heading,
@@ -335,16 +270,12 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         window: int | None = 8_192,
     ) -> None:
         view = self.kind.view()
-        budget = read_budget(budget)
-        if isinstance(budget, Configuration):
-            model = budget.model or model
-        plain = BudgetSettings(model=listed_name(model), window=window)
-        if isinstance(budget, str):
-            budget_settings = replace(plain, preset=budget)
-        else:
-            of_window = window if callable(budget) else None
-            budget_settings = taken(plain, budget_of(budget, model, of_window))
         library = Library(view.report)
+        budget = read_budget(budget)
+        if not (isinstance(budget, str) or callable(budget)):
+            window = None  # a budget has its own
+        default = None if model == DEFAULT_MODEL else model
+        budget_settings = begun(library, None, budget, default, None, window)
         if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
@@ -384,11 +315,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             "counter": results.counter.name,
             "exact": results.exact.name,
             "corpus": now.corpus,
-            "pieces": now.pieces,
             "kind": list(results.kind),
             "classes": [*(results.kind[:1] or now.classes or every)],
-            "shortest": now.shortest,
-            "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
             "document": results.document,

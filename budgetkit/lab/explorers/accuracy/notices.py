@@ -1,4 +1,4 @@
-"""Notices: sentences about the count's error, the buffer and the sources."""
+"""Notices: sentences about the error, the buffer and the texts, and the set-up as text to copy."""
 
 from __future__ import annotations
 
@@ -171,10 +171,7 @@ def source(stage: AccuracyStage) -> str:
     corpus = results.texts.corpus
     every = results.all_errors
     errors = results.errors
-    cut = ""
-    if results.settings.pieces is not None:
-        cut = f" cut to pieces of about {results.settings.pieces:,} characters"
-    size = f"{many(len(every), 'document')}{cut}, {corpus.characters:,} characters"
+    size = f"{many(len(every), 'document')}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
     exactly = "counted exactly with" if results.exact.exact else "beside"
     left = ""
@@ -201,7 +198,7 @@ def accuracy_program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
     settings = results.settings.budget_settings
     size = results.buffer.reserve.size
-    base = settings.base(results.model)
+    base = settings.base
     if settings.own is not None or not isinstance(size, Share):
         return budget_program(
             with_buffer(settings, results.buffer), results.model, results.exported_budget

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget, Share, one_line
+from budgetkit.budget import Budget, Share
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
@@ -41,12 +41,9 @@ class AccuracySettings:
     counter: str = "chars/4"
     exact: str | None = None
     corpus: str = SHIPPED
-    pieces: int | None = None
     #: Class and language of the texts; None for those of most texts, () for all chosen classes.
     kind: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
-    shortest: int | None = None
-    longest: int | None = None
     risk: float = 0.05
     window_mix: str | None = None
     document: int | None = None
@@ -61,15 +58,13 @@ class AccuracySettings:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
 
-    def showing(self, name: str | None, path: str = "") -> AccuracySettings:
+    def showing(self, name: str | None, _path: str = "") -> AccuracySettings:
         """Return the settings for other texts, showing all of them."""
         return replace(
             self,
             corpus=str(name),
             kind=None,
             classes=None,
-            shortest=None,
-            longest=None,
             document=None,
         )
 
@@ -179,25 +174,19 @@ BATCH = 400_000  # characters counted between two reports
 
 @dataclass(frozen=True)
 class CountedTexts:
-    """A corpus, cut into pieces or whole, and its counts, kept in the library."""
+    """A corpus and its counts, kept in the library."""
 
     library: Library
     name: str
-    pieces: int | None
-
-    @property
-    def selection(self) -> Hashable:
-        """The settings that determine the texts to count."""
-        return self.name, self.pieces
 
     @property
     def corpus(self) -> Corpus:
-        """The documents, cut into pieces if a piece length is set."""
-        return self.library.once((self.selection, "corpus"), self._cut)
+        """The documents."""
+        return self.library.texts(self.name)
 
     def counts(self, counter: Counter) -> Ints:
         """Count every document, in tokens."""
-        key = (self.selection, counter.name, "counts")
+        key = (self.name, counter.name, "counts")
         return self.library.once(key, lambda: self._count(counter))
 
     def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
@@ -206,31 +195,18 @@ class CountedTexts:
         def compare() -> pd.DataFrame:
             right = self.counts(exact)
             estimate = self.counts(counter)
-            documents = self.library.once((self.selection, "frame"), self.corpus.frame)
+            documents = self.library.once((self.name, "frame"), self.corpus.frame)
             errors: pd.DataFrame = documents.assign(
                 counter=counter.name, exact=right, estimate=estimate
             )
             return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
 
-        return self.library.once((self.selection, counter.name, exact.name, "errors"), compare)
+        return self.library.once((self.name, counter.name, exact.name, "errors"), compare)
 
     def speed(self, counter: Counter) -> float:
         """Measure a counter's speed on these texts, once, in megabytes per second."""
-        key = (self.selection, counter.name, "speed")
+        key = (self.name, counter.name, "speed")
         return self.library.once(key, lambda: speed(counter, self.corpus.texts))
-
-    def _cut(self) -> Corpus:
-        whole = self.library.texts(self.name)
-        pieces = self.pieces
-        if pieces is None:
-            return whole
-        cut = whole.pieces(pieces // 2, pieces * 3 // 2)
-        if not cut.documents:
-            raise ValueError(
-                f"No document in {one_line(self.name)} has {pieces // 2:,} or more characters. "
-                "Choose shorter pieces, or whole documents."
-            )
-        return cut
 
     def _count(self, counter: Counter) -> Ints:
         texts = self.corpus.texts
@@ -300,30 +276,20 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     count = library.counter(settings.counter)
     best = model.encoding if model.encoding_is_own else model
     exact = library.counter(best if settings.exact is None else settings.exact)
-    texts = CountedTexts(library, settings.corpus, settings.pieces)
+    texts = CountedTexts(library, settings.corpus)
     all_errors = texts.errors(count, exact)
     kind = kind_at_hand(all_errors)
     if settings.kind is not None:
         kind = named_kind(settings.kind, all_errors)
     errors = all_errors[selected(all_errors, settings, kind)]
-    if errors.empty:
-        lengths = all_errors["characters"]
-        classes = ", ".join(kind or settings.classes or ("any class",))
-        low = settings.shortest or 0
-        high = settings.longest or int(lengths.max())
-        raise ValueError(
-            f"None of {len(all_errors):,} documents is of {classes} with {low:,} to {high:,} characters; they have "
-            f"{lengths.min():,} to {lengths.max():,}. Choose more classes or other lengths."
-        )
-    limits = settings.classes, settings.shortest, settings.longest
-    key = (texts.selection, count.name, exact.name, kind, *limits)
+    key = (texts.name, count.name, exact.name, kind, settings.classes)
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     buffer_kinds = kind or settings.classes or ()
     mix = settings.window_mix
     buffer_errors = errors
     if buffer_kinds and mix is None:
-        buffer_errors = all_errors[_of_length(all_errors, settings)]
+        buffer_errors = all_errors
 
     def fill(errors: pd.DataFrame) -> FilledWindows:
         """Return the windows that are filled with documents."""
@@ -339,7 +305,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer_errors = errors
         windows = fill(errors)
         buffer = windows.read_off(settings.risk)
-    buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
+    buffered_budget = with_buffer(settings.budget_settings, buffer).budget
 
     def costs_of(budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
@@ -374,7 +340,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer=buffer,
         budget=budget,
         buffered_budget=buffered_budget,
-        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base(model).deficit),
+        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base.deficit),
         demand=demand,
         costs=costs_of(budget),
         buffered_costs=costs_of(buffered_budget),
@@ -384,20 +350,12 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
-    """Describe the documents in use by kind or class."""
-    is_chosen = _of_length(every, settings)
+    """Return True for each document of the chosen kind or classes."""
     if kind:
-        of_class, language = kind
-        is_kind = (every["class"] == of_class) & (every["language"] == language)
-        return is_chosen & is_kind.to_numpy()
-    if settings.classes is not None:
-        return is_chosen & every["class"].isin(settings.classes).to_numpy()
-    return is_chosen
-
-
-def _of_length(every: pd.DataFrame, settings: AccuracySettings) -> Bools:
-    longest = np.inf if settings.longest is None else settings.longest
-    return every["characters"].between(settings.shortest or 0, longest).to_numpy(bool)
+        return (every[["class", "language"]] == [*kind]).all(axis=1).to_numpy()
+    if settings.classes is None:
+        return np.ones(len(every), bool)
+    return every["class"].isin(settings.classes).to_numpy(bool)
 
 
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:

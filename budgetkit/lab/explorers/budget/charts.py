@@ -1,4 +1,4 @@
-"""Bar: the window as segments, with a handle for each line."""
+"""The page of the budget explorer: key figures, the window as a bar with handles, and figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bar(stage: BudgetStage) -> Data:
         claimed = f"Each section claims what it uses; {rest} gets the rest."
     if beside := BESIDE[budget.kind]:
         claimed += f" {beside[0].upper()}{beside[1:]}."
-    keys = "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+    keys = "Drag a handle, or focus it and press an arrow key; hold Shift for larger steps."
 
     pinned = None
     before = stage.results.pinned
@@ -64,7 +64,7 @@ def bar(stage: BudgetStage) -> Data:
 
     # The bar in one line: tokens used, unused, free and cut.
     over = too_many(plan)
-    free = f"too many {over:,}" if over else f"free {left_of_pool(plan):,}"
+    free = f"over by {over:,}" if over else f"free {left_of_pool(plan):,}"
     caps = sum(c.tokens - c.granted for c in window_claims(plan) if c.kind == "section")
     unused = f" · unused caps {caps:,}" if caps else ""
     cut = sum(grant.cut for grant in plan.grants)
@@ -78,7 +78,7 @@ def bar(stage: BudgetStage) -> Data:
         "segments": segments,
         "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
-        "end_text": f"the window ends at {window:,}; {over:,} too many",
+        "end_text": f"Window ends at {window:,}; over by {over:,}",
         "ticks": [{"at": at, "text": short(at)} for at in (*ends, window)],
         "pinned": pinned,
         "hint": f"{claimed} {keys}",
@@ -155,7 +155,7 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
             share += f"; {', '.join(drawn)} of {signed(pool)} in the shared pool"
     if claim.kind == "section":
         grant = plan[claim.line]
-        share += f"; asks for {grant.demand:,} and gets {grant.granted:,}"
+        share += f"; it asks for {grant.demand:,} and gets {grant.granted:,}"
     return explained(f"{name}: {share}", name)
 
 
@@ -167,7 +167,7 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     value = window if cap is None else cap
     step = nice_step(window)
     kind = "reserve" if claim.kind == "reserve" else "cap"
-    label = "no cap of its own"
+    label = "no cap"
     if cap is not None:
         label = f"{value:,} tokens, {100 * value / window:.1f} % of the window"
     return {

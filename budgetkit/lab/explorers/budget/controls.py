@@ -1,4 +1,6 @@
-"""Controls of a budget, and their commands, which turn settings into new settings.
+"""Controls of a budget, and the commands that they send.
+
+A command takes a stage and values, and returns the next settings.
 
 The changes of a budget serve every explorer (`explorers/commands.py`).
 """
@@ -30,7 +32,6 @@ from budgetkit.lab.explorers.budget.settings import (
     OWN,
     ROUGH,
     BudgetSettings,
-    amounts_of,
     longest_window,
     shortest_ratio,
     window_stops,
@@ -69,10 +70,9 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
     return replace(stage.settings, preset=name, own=None, lines={}, demand={})
 
 
-def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
-    """Set the size of the window or a line, in tokens."""
-    base = stage.settings.base(stage.results.model)
-    return stage.settings.next_line(stage.results.plan.budget, base, line, int(tokens))
+def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
+    """Set the size of the window or a line; None means no cap."""
+    return stage.settings.resize(line, size)
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
@@ -80,11 +80,10 @@ def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
-    base = settings.base(stage.results.model)
     grant = plan[section]
     cap = budget.caps[section]
     if cap is not None:
-        settings = settings.next_line(budget, base, section, grant.demand)
+        settings = settings.resize(section, grant.demand)
 
     # The largest unused caps are lowered first, by no more than is missing.
     missing = grant.demand - (cap or grant.granted) - left_of_pool(plan)
@@ -92,25 +91,9 @@ def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
         taken = min(unused, missing)
         if taken > 0 and other not in (*settings.locks, budget.remainder):
             tokens = (budget.caps[other] or 0) - taken
-            settings = settings.next_line(budget, base, other, tokens)
+            settings = settings.resize(other, tokens)
             missing -= taken
     return settings
-
-
-def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Set a line's size; None means no cap."""
-    if isinstance(size, int):
-        return move_line(stage, line, size)
-    budget = stage.results.plan.budget
-    present = amounts(stage).get(line)
-    if isinstance(size, Share) and isinstance(present, Share):
-        # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
-        tokens = size.of(budget.window)
-        high = None if present.at_most is None else max(present.at_most, tokens)
-        size = Share(size.ratio, min(present.at_least, tokens), high)
-    if size is not None and line in budget.caps and size.of(budget.window) >= budget.window:
-        size = None  # a cap of the whole window is none
-    return stage.settings.next_amount(line, size)
 
 
 def set_limits(
@@ -121,13 +104,13 @@ def set_limits(
 ) -> BudgetSettings:
     """Limit a line to a range; the whole window as upper limit means no limit."""
     window = stage.results.plan.budget.window
-    amount = amounts(stage).get(line)
+    amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
         ratio = amount.ratio
     else:
         ratio = shortest_ratio(min(amount or 0, window), window)
     share = Share(ratio, at_least, None if at_most >= window else at_most)
-    return stage.settings.next_amount(line, share)
+    return stage.settings.with_amount(line, share)
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
@@ -153,9 +136,9 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
         raise LookupError(unknown_name("section", line, sections))
     cap: Amount | None = 0
     if on:
-        first = {a.section: a.cap for a in stage.settings.base(stage.results.model).allocations}
+        first = {a.section: a.cap for a in stage.settings.base.allocations}
         cap = first.get(line) or None
-    return stage.settings.next_amount(line, cap)
+    return stage.settings.with_amount(line, cap)
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
@@ -193,8 +176,8 @@ def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings
 
 def pin(stage: BudgetStage) -> BudgetSettings:
     """Pin the budget for comparison, or unpin it."""
-    pinned = None if stage.settings.pinned is not None else stage.results.budget
-    return replace(stage.settings, pinned=pinned)
+    plain = stage.settings.unpinned
+    return plain if stage.settings.pins else replace(plain, pins=(plain,))
 
 
 def load(stage: BudgetStage, text: str) -> BudgetSettings:
@@ -250,7 +233,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     sized = model.window != budget.window
     named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
     with suppress(ValueError):
-        if named.base(model) == budget:
+        if named.base == budget:
             return named
     return plain
 
@@ -259,8 +242,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
 BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "model": choose_model,
     "preset": choose_preset,
-    "line": move_line,
-    "size": set_size,
+    "size": resize,
     "limits": set_limits,
     "unused": use_unused_caps,
     "lock": lock,
@@ -294,28 +276,28 @@ def controls(stage: BudgetStage) -> Panel:
         counters=[*encoding_names(), *RATIOS],
         traces=[(None, TYPED_IN), *((name, name) for name in stage.library.conversations.names)],
     )
-    panel.group("")
+    panel.group()
     if results.demand is not None:
         add_conversations(panel, stage)
     panel.group("Model and window")
     add_model(panel, stage)
     panel.group("Reserves")
-    add_lines(panel, stage, [name for name in amounts(stage) if name not in budget.sections])
+    add_lines(panel, stage, [name for name in settings.amounts if name not in budget.sections])
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
-    panel.group("")
+    panel.group()
     if results.demand is not None:
-        add_place(panel, "turn", "Turn", results.turn or 1, len(results.demand))
-    panel.group("Sizes asked for")
+        add_place(panel, "turn", results.turn or 1, len(results.demand))
+    panel.group("Demand")
     for grant in results.plan.grants if results.demand is None else ():
         section = grant.section
         typed = Input("demand", {"section": section})
-        tip = f"Size that {section} asks for, in tokens"
+        words = {"label": section, "tip": f"The demand of {section}, in tokens"}
         number = Number(grant.demand, whole=budget.window)
-        panel.number(f"demand_{section}", section, number, typed, half=False, tip=tip)
+        panel.add(f"demand_{section}", number, typed, half=False, **words)
     panel.group("Conversation and counter", folds=True)
     add_trace(panel, stage)
-    panel.text("compare", "Compare with", settings.cheap, among="counters")
+    panel.add("compare", settings.cheap)
     return panel
 
 
@@ -332,16 +314,10 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
         "presets": [*((name, shipped.title) for name, shipped in PRESETS.items()), *own],
         "windows": [(stop, f"{stop:,}") for stop in stops],
     }
-    panel.text("model", "Model", settings.model, among="models", hint="type to search")
-    panel.choice("preset", "Preset", settings.preset, among="presets")
+    panel.add("model", settings.model)
+    panel.add("preset", settings.preset)
     slide = {"among": "windows", "value": budget.window}
-    sized = Input("line", {"line": "window"})
-    panel.line("window", "Window", slide, Number(budget.window, 1), sized)
-
-
-def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
-    """Return the amount of each line that has a slider."""
-    return amounts_of(stage.results.plan.budget, stage.settings.base(stage.results.model))
+    panel.line("window", slide, Number(budget.window, 1), Input("size", {"line": "window"}))
 
 
 def add_lines(
@@ -352,7 +328,7 @@ def add_lines(
     budget = stage.results.plan.budget
     window = budget.window
     needed = {a.section for a in budget.allocations if a.required or budget.floors[a.section]}
-    for name, amount in amounts(stage).items():
+    for name, amount in settings.amounts.items():
         if name not in names:
             continue
         is_section = name in budget.caps
@@ -385,10 +361,10 @@ def add_lines(
             keys["switch"] = f"on_{name}"
         panel.line(
             f"line_{name}",
-            label,
             {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
             Input("size", {"line": name}),
+            label=label,
             tip=f"{name}, as a percentage of the window",
             box_tip=f"{name}, in tokens{empty}",
             share=of_window,
@@ -406,21 +382,16 @@ def add_lines(
             share = amount if isinstance(amount, Share) else Share(0)
             most = window if share.at_most is None else share.at_most
             limits = {"at_least": share.at_least, "at_most": most}
-            for limit, other, tip in (
-                ("at_least", "at_most", f"Smallest {name} reserve, in tokens"),
-                ("at_most", "at_least", f"Largest {name} reserve, in tokens"),
-            ):
+            for limit, other in (("at_least", "at_most"), ("at_most", "at_least")):
                 number = Number(limits[limit], 0, window, whole=window)
                 limited = Input("limits", {"line": name, other: limits[other]})
-                label = limit.replace("_", " ")
-                panel.number(limit, label, number, limited, tip=tip, locked=locked)
+                panel.add(limit, number, limited, locked=locked)
 
 
-def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
+def add_place(panel: Panel, key: str, now: int, last: int, **drawn: Any) -> None:
     """Add the slider for stepping through a conversation."""
-    number = Number(now, 1, last)
     slide = {"min": 1, "max": last, "step": 1, "value": now}
-    panel.line(key, label, slide, number, box_tip=f"{label} number")
+    panel.line(key, slide, Number(now, 1, last), **drawn)
 
 
 def add_trace(panel: Panel, stage: AnyStage) -> None:
@@ -428,10 +399,9 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
     settings = stage.settings.budget_settings
     model = stage.budget.results.model
     best = model.encoding if model.encoding_is_own else ""
-    panel.choice("trace", "From", settings.trace, among="traces")
-    panel.text("path", "File", settings.path, hint="path of a session")
-    name = settings.counter or best
-    panel.text("counter", "Plan with", name, among="counters", hint="the best known")
+    panel.add("trace", settings.trace)
+    panel.add("path", settings.path)
+    panel.add("counter", settings.counter or best)
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
@@ -449,11 +419,10 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
     chosen = Input("conversation", read=finder(titles, now))
     if len(titles) <= FEW:
         panel.choices["titles"] = [*enumerate(titles)]
-        panel.choice("conversation", "Conversation", now, chosen, among="titles")
+        panel.add("conversation", now, chosen, **{"is": "choice"})
     else:
         panel.choices["titles"] = titles
-        hint = "part of its title"
-        panel.text("conversation", "Conversation", titles[now], chosen, among="titles", hint=hint)
+        panel.add("conversation", titles[now], chosen)
 
 
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""BudgetExplorer: a budget's sliders, its split as a bar, and a conversation's cuts."""
+"""BudgetExplorer, its reader of messages with their outcomes, and its panels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, r
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.why import lost_sections, remedies
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
@@ -163,23 +162,7 @@ def heading(stage: BudgetStage) -> str:
     return f"{name}: {budget.window:,} tokens of {settings.model}{whose}"
 
 
-#: The files that can be opened.
-OPENS: list[Data] = [
-    {"purpose": "file", "label": "Open file…", "accept": None},
-    {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
-]
-
-
-#: The panels that can be opened next to the figures.
-FOLDS = {
-    "why": Fold("Why is something lost?", "budgetkit.lab.explorers.budget.why:WhyFold"),
-    "billed": Fold("What is billed?", "budgetkit.lab.explorers.reading:BilledFold"),
-    "check": Fold("What does the check find?", "budgetkit.lab.explorers.reading:CheckFold"),
-    "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
-}
-BudgetView = view_of(
-    "BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS
-)
+BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"))
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
@@ -216,14 +199,14 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     kind: ClassVar[Kind] = Kind(
         commands={**OF_CONVERSATIONS, **COMMANDS},
-        folds=FOLDS,
+        name="budget",
         view=BudgetView,
         results=results,
         scene=scene,
         controls=controls,
         status=status_with_reasons,
         charts=charts,
-        door=file_entry,
+        entry=file_entry,
         texts=texts,
         reader=reading,
         requests=requests,

@@ -1,13 +1,12 @@
-"""Notices: sentences about the fit, losses, fixes and sources of the numbers."""
+"""Notices: sentences about the fit, losses and sources, and the set-up as text to copy."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sized
 from dataclasses import fields
-from typing import Any
 
-from budgetkit.budget import Allocation, Budget, Reserve, Share, many, one_line
+from budgetkit.budget import Amount, Budget, Share, many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
@@ -39,10 +38,9 @@ def status(stage: BudgetStage) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
-        what = "The demand loses"
-        if results.turn:
-            what = f"Turn {results.turn:,} loses"
-        sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
+        cut = sum(grant.cut for grant in plan.grants)
+        where = f"are cut at turn {results.turn:,}" if results.turn else "of the demand are cut"
+        sentences.append(f"{cut:,} tokens {where}.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
         warnings = [
@@ -70,8 +68,8 @@ def status(stage: BudgetStage) -> Data:
             first = f"The first cut comes at turn {turn:,}, in {section}."
             sentences = [f"Turn {results.turn:,} fits. {first}"]
         elif results.demand is not None:
-            turns = many(len(results.demand), "turn")
-            sentences = [f"Everything fits, in {'all ' if len(results.demand) > 1 else ''}{turns}."]
+            turns = len(results.demand)
+            sentences = [f"All {turns:,} turns fit." if turns > 1 else "The only turn fits."]
     sentences += missing_window(results)
     text, *more = dict.fromkeys(filter(None, [*sentences, results.note]))
     return {"level": level, "text": text, "more": more}
@@ -83,7 +81,7 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
     if longest is None or budget.window <= longest:
         return []
     return [
-        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}. "
+        f"{model.name} takes at most {longest:,} tokens, but the window is set to {budget.window:,}. "
         f"Set it to {longest:,}, or choose another model."
     ]
 
@@ -143,8 +141,8 @@ def source(stage: BudgetStage) -> str:
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:
-        sizes = "the sizes typed in" if settings.demand else "typical sizes"
-        return f"No conversation: the sections ask for {sizes}. Open one to see every turn."
+        sizes = "the typed sizes" if settings.demand else "typical sizes"
+        return f"No conversation is open, so {sizes} are used. Open one to see every turn."
     traces = stage.library.conversations(settings.trace)
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"
@@ -225,11 +223,10 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     """
     changes = {**settings.lines, **settings.locks}
     now, base = (
-        (of.deficit, of.undeclared, {line.name for line in of})
-        for of in (budget, settings.base(model))
+        (of.deficit, of.undeclared, {line.name for line in of}) for of in (budget, settings.base)
     )
     if settings.own is not None or now != base:
-        return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
+        return _own_program(budget)
     moved = {name: amount for name, amount in changes.items() if name in now[2]}
     opening = "import budgetkit as bk"
     sized = f"bk.model({settings.model!r})"
@@ -244,38 +241,29 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     other = []
     for name, amount in moved.items():
         if re.fullmatch(r"[A-Za-z_]\w*", name):
-            arguments.append(f"{name}={_value(amount)}")
+            arguments.append(f"{name}={_amount(amount)}")
         else:
-            other.append(f"{name!r}: {_value(amount)}")
+            other.append(f"{name!r}: {_amount(amount)}")
     if other:
         arguments.append(f"**{{{', '.join(other)}}}")
     assigned = f".assign({', '.join(arguments)})" if moved else ""
     return f"{opening}\n\nbudget = bk.presets.{settings.preset}({sized}){assigned}"
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Share):
-        return f'bk.Share("{value.ratio}"{value.written_bounds})'
-    if isinstance(value, Reserve | Allocation):
-        return _call(f"bk.{type(value).__name__}", value)
-    if isinstance(value, tuple):
-        return "[\n" + "".join(f"        {_value(entry)},\n" for entry in value) + "    ]"
-    if isinstance(value, Mapping):
-        return (
-            "{\n"
-            + "".join(f"        {key!r}: {_value(entry)},\n" for key, entry in value.items())
-            + "    }"
-        )
-    return repr(value)
+def _amount(amount: Amount | None) -> str:
+    return f"bk.{amount!r}" if isinstance(amount, Share) else repr(amount)
 
 
-def _call(name: str, value: Any) -> str:
-    arguments = []
-    for f in fields(value):
-        set_to = getattr(value, f.name)
-        is_empty = isinstance(set_to, tuple | dict) and not set_to
-        if f.init and not is_empty and set_to != f.default:
-            arguments.append(f"{f.name}={_value(set_to)}")
-    if not isinstance(value, Budget):
-        return f"{name}({', '.join(arguments)})"
-    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+def _own_program(budget: Budget) -> str:
+    """Return a program that makes a budget from its reserves and allocations."""
+    lines = []
+    for f in fields(budget):
+        value = getattr(budget, f.name)
+        code = repr(value)
+        if isinstance(value, tuple):
+            code = "[\n" + "".join(f"        {part!r},\n" for part in value) + "    ]"
+        is_empty = isinstance(value, Sized) and not value
+        if f.init and not is_empty and value != f.default:
+            lines.append(f"    {f.name}={code},\n")
+    names = "from budgetkit import Allocation, Reserve, Share"
+    return f"import budgetkit as bk\n{names}\n\nbudget = bk.Budget(\n{''.join(lines)})"

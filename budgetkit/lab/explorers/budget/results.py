@@ -50,6 +50,22 @@ class FileRequests:
     counter: Counter
     framing: Framing
 
+    @classmethod
+    def of(
+        cls, settings: BudgetSettings, library: Library, counter: Counter
+    ) -> FileRequests | None:
+        """Return the requests in the chosen file, or None for typed sizes."""
+        if settings.trace is None:
+            return None
+        framing = framing_for(resolve(settings.model))
+        return cls(
+            library=library,
+            name=settings.trace,
+            roles=settings.planned_budget.roles,
+            counter=counter,
+            framing=framing,
+        )
+
     @property
     def traces(self) -> Sequence[Trace]:
         """The conversations in the file."""
@@ -196,56 +212,36 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     """Compute the results of the settings."""
     model = resolve(settings.model)
     counter = library.counter(settings.counter or model)
-
-    signed = signed_budget(settings, model)
-    demand = typed_demand(settings, signed) if settings.trace is None else {}
+    budget = settings.planned_budget
+    requests = FileRequests.of(settings, library, counter)
+    conversation = settings.conversation
+    turn = 0
+    if requests is not None:
+        trace = library.conversations.one(requests.name, conversation)
+        turns = requests.turns(conversation)
+        turn = min(settings.turn or len(turns.demand), len(turns.demand))
     bare = BudgetResults(
         model=model,
-        budget=kept_deficit(signed, settings.base(model).deficit),
-        plan=allocate(signed, demand),
+        budget=kept_deficit(budget, settings.base.deficit),
+        plan=plan_turn(budget, settings, requests, turn),
         counter=counter,
+        turn=turn,
         note=model.notice,
         missing_window=settings.missing_window,
     )
-    if settings.trace is not None:
-        return _with_trace(settings, library, bare)
-    if settings.pinned is None:
-        return bare
-    return replace(bare, pinned=allocate(shown(settings.pinned, signed), demand))
+    pinned = None
+    if settings.pinned is not None:
+        pinned = shown(settings.pinned, budget)
+    if requests is None:
+        if pinned is None:
+            return bare
+        return replace(bare, pinned=allocate(pinned, typed_demand(settings, budget)))
 
-
-def signed_budget(settings: BudgetSettings, model: Model) -> Budget:
-    """Return the budget to plan with, whose signed deficit allows an excess to be shown.
-
-    Without a role table, undeclared sections draw on its pool.
-    """
-    signed = settings.budget(model)
-    if signed.roles or settings.trace is None:
-        return signed
-    return replace(signed, undeclared="pool")
-
-
-def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
-    """Add the demand of every turn, and the plan of the chosen one."""
-    name = str(settings.trace)
-    conversation = settings.conversation
-    budget = bare.plan.budget
-    trace = library.conversations.one(name, conversation)
-    requests = FileRequests(
-        library=library,
-        name=name,
-        roles=budget.roles,
-        counter=bare.counter,
-        framing=framing_for(bare.model),
-    )
-    best = library.counter(bare.model)
+    # Both counts of every turn, and the first cut, whose row of the demand is named after its turn.
+    best = library.counter(model)
     cheap = library.counter(settings.cheap)
-    turns = requests.turns(conversation)
-    turn = min(settings.turn or len(turns.demand), len(turns.demand))
     planned = replace(
         bare,
-        plan=fit(budget, requests.items(conversation, turn), requests.cut),
-        turn=turn,
         turns=turns,
         compared=TwoCounts(
             best=replace(requests, counter=best).turns(conversation),
@@ -256,23 +252,28 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         conversations=requests.all_turns() if len(requests.traces) > 1 else None,
         trace=trace,
     )
-
-    # The first cut stands in the rows of the demand; its turn is the row's name.
     if first := first_cut_row(turns.columns(budget)):
         row, section = first
         planned = replace(planned, first_cut=(int(turns.demand.index[row]), section))
-    if settings.pinned is None:
+    if pinned is None:
         return planned
 
     # A pinned budget with roles of its own puts the messages into its own sections.
-    pinned = shown(settings.pinned, budget)
-    if pinned.roles:
-        requests = replace(requests, roles=pinned.roles)
+    requests = replace(requests, roles=pinned.roles or budget.roles)
     return replace(
         planned,
-        pinned=fit(pinned, requests.items(conversation, turn), requests.cut),
+        pinned=plan_turn(pinned, settings, requests, turn),
         pinned_turns=requests.turns(conversation),
     )
+
+
+def plan_turn(
+    budget: Budget, settings: BudgetSettings, requests: FileRequests | None, turn: int
+) -> Plan:
+    """Plan one turn of the chosen conversation, or the typed sizes."""
+    if requests is None:
+        return allocate(budget, typed_demand(settings, budget))
+    return fit(budget, requests.items(settings.conversation, turn), requests.cut)
 
 
 def same_count(one: Counter, other: Counter) -> bool:

@@ -7,25 +7,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
 from budgetkit.budget.errors import unknown_name
-from budgetkit.models import DEFAULT_MODEL, Model
+from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.presets import preset
 
 #: Reserves with a slider even if the budget lacks them; they claim nothing until they are moved.
 USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
-
-
-def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
-    """Return the amount of each line; an uncapped section has its previous cap."""
-    before = {line.name: line.amount for line in base}
-    whole = with_reserves(budget, [reserve.name for reserve in USUAL_RESERVES])
-    return {
-        line.name: before.get(line.name) if line.amount is None else line.amount for line in whole
-    }
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
@@ -39,20 +30,28 @@ def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
     return replace(budget, reserves=(*budget.reserves, *new))
 
 
-def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
+def resized(
+    amount: Amount | None, size: Amount | None, window: int, is_section: bool
+) -> Amount | None:
     """Return an amount of the same kind with a different size.
+
+    A cap of the whole window is none. A limit of a share gives way to the new size.
 
     Examples
     --------
-    >>> moved(Share(.1), 2_048, 8_192, True), moved(800, 900, 8_192, True), moved(800, 8_192, 8_192, True)
+    >>> resized(Share(.1), 2_048, 8_192, True), resized(800, 900, 8_192, True), resized(800, 8_192, 8_192, True)
     (Share(0.25), 900, None)
     """
+    if size is None:
+        return None
+    tokens = size.of(window) if isinstance(size, Share) else size
     if is_section and tokens >= window:
         return None
-    if isinstance(amount, Share):
-        highest = None if amount.at_most is None else max(amount.at_most, tokens)
-        return Share(shortest_ratio(tokens, window), min(amount.at_least, tokens), highest)
-    return tokens
+    if not isinstance(amount, Share):
+        return size
+    ratio = size.ratio if isinstance(size, Share) else shortest_ratio(tokens, window)
+    highest = None if amount.at_most is None else max(amount.at_most, tokens)
+    return Share(ratio, min(amount.at_least, tokens), highest)
 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:
@@ -114,25 +113,54 @@ class BudgetSettings:
     conversation: int = 0
     turn: int | None = None
     demand: Mapping[str, int] = field(default_factory=dict)
-    pinned: Budget | None = None
-    #: Settings to compare with the current settings.
+    #: Settings to compare with the current settings; the bar shows the last ones.
     pins: tuple[BudgetSettings, ...] = ()
 
-    def base(self, model: Model) -> Budget:
-        """Return the budget without moved lines."""
+    @cached_property
+    def base(self) -> Budget:
+        """The budget without moved lines."""
         if self.own is not None:
             if self.window is None:
                 return self.own
             return replace(self.own, window=self.window, deficit="signed")
+        model = resolve(self.model)
         if self.window is not None:
             model = replace(model, window=self.window, max_output=None)
         return _made(self.preset, model)
 
-    def budget(self, model: Model) -> Budget:
-        """Return the budget with its moved and locked lines, and a signed deficit."""
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget with its moved and locked lines, and a signed deficit."""
         moved = {**self.lines, **self.locks}
-        whole = with_reserves(replace(self.base(model), deficit="signed"), moved)
+        whole = with_reserves(replace(self.base, deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
+
+    @cached_property
+    def planned_budget(self) -> Budget:
+        """The budget to plan with; without a role table, undeclared sections draw on its pool."""
+        if self.budget.roles or self.trace is None:
+            return self.budget
+        return replace(self.budget, undeclared="pool")
+
+    @cached_property
+    def amounts(self) -> dict[str, Amount | None]:
+        """The amount of each line that has a slider; an uncapped section has its previous cap."""
+        before = {line.name: line.amount for line in self.base}
+        whole = with_reserves(self.budget, [reserve.name for reserve in USUAL_RESERVES])
+        return {
+            line.name: before.get(line.name) if line.amount is None else line.amount
+            for line in whole
+        }
+
+    @property
+    def pinned(self) -> Budget | None:
+        """The budget that was pinned last."""
+        return self.pins[-1].budget if self.pins else None
+
+    @property
+    def unpinned(self) -> BudgetSettings:
+        """The settings without pins."""
+        return replace(self, pins=())
 
     #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
@@ -163,7 +191,6 @@ class BudgetSettings:
             conversation=self.conversation,
             turn=self.turn,
             locks=self.locks,
-            pinned=self.pinned,
             pins=self.pins,
         )
 
@@ -178,19 +205,19 @@ class BudgetSettings:
         window = None if self.own is None else longest
         return replace(self, model=name, window=window, missing_window=chosen)
 
-    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> BudgetSettings:
-        """Return the settings with one line moved; a share stays a share."""
-        tokens = check_tokens(line, tokens)
-        if line == "window":
-            return replace(self, window=tokens, missing_window=None)
-        amounts = amounts_of(budget, base)
-        if line not in amounts:
-            raise LookupError(unknown_name("line", line, amounts))
-        return self.next_amount(
-            line, moved(amounts[line], tokens, budget.window, line in budget.caps)
-        )
+    def resize(self, line: str, size: Amount | None) -> BudgetSettings:
+        """Return the settings with another size for the window or a line; None means no cap."""
+        if not isinstance(size, Share | None):
+            size = check_tokens(line, size)
+            if line == "window":
+                return replace(self, window=size, missing_window=None)
+        if line not in self.amounts:
+            raise LookupError(unknown_name("line", line, self.amounts))
+        budget = self.budget
+        amount = resized(self.amounts[line], size, budget.window, line in budget.caps)
+        return self.with_amount(line, amount)
 
-    def next_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
+    def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
         """Return the settings with another amount for one line."""
         if line in self.locks:
             locked = self.locks[line]

@@ -7,23 +7,20 @@ from dataclasses import replace
 
 from budgetkit.budget import brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
-from budgetkit.lab.explorers.budget.controls import move_line, use_unused_caps
+from budgetkit.lab.explorers.budget.controls import resize, use_unused_caps
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,
     kept_deficit,
-    signed_budget,
-    typed_demand,
+    plan_turn,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, enough_window
 from budgetkit.lab.explorers.folds import Content, button, choice, set_line, text_part
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES, Data
-from budgetkit.models import resolve
-from budgetkit.plan import Plan, allocate, fit
+from budgetkit.plan import Plan
 from budgetkit.plan.reasons import Mend
-from budgetkit.requests import framing_for
 
 LONGEST = 90  # characters of a message
 
@@ -53,7 +50,7 @@ class WhyFold(Content):
         why = plan.why(of)
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         parts: list[Data] = [
-            choice("Lost from", "of", names, why.section),
+            choice("Section", "of", names, why.section),
             text_part(_title(plan, of)),
             {"is": "list", "items": list(why.reasons)},
         ]
@@ -86,7 +83,7 @@ class WhyFold(Content):
             if not _is_lost(plan, of):
                 key = f"{mend.line} {len(self._offers)}"  # two changes may begin with one line
                 self._offers[key] = to
-                offer = _offer(after, plan, "Do it", {"mend": key})
+                offer = _offer(after, plan, "Apply", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
         return row
 
@@ -105,7 +102,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
         buttons.append(_offer(stage, after, label, tells))
 
     def offer_line(label: str, line: str, size: int) -> None:
-        after = _moved(stage, move_line, line, size)
+        after = _moved(stage, resize, line, size)
         offer(f"{label} {size:,}", set_line(line, size), after)
 
     if left < 0 and budget.reserves:
@@ -124,7 +121,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
     if lost or left < 0:
 
         def is_whole(window: int) -> bool:
-            after = _moved(stage, move_line, "window", window)
+            after = _moved(stage, resize, "window", window)
             return after is not None and not lost_sections(after)
 
         for window in enough_window(budget, stage.results.model, is_whole):
@@ -157,20 +154,10 @@ def lost_sections(plan: Plan) -> list[str]:
 
 
 def planned(stage: BudgetStage) -> Plan:
-    """Plan the chosen turn under other settings."""
+    """Plan the shown turn under other settings."""
     settings = stage.settings
-    model = resolve(settings.model)
-    budget = signed_budget(settings, model)
-    if settings.trace is None:
-        return allocate(budget, typed_demand(settings, budget))
-    requests = FileRequests(
-        library=stage.library,
-        name=settings.trace,
-        roles=budget.roles,
-        counter=stage.results.counter,
-        framing=framing_for(model),
-    )
-    return fit(budget, requests.items(settings.conversation, stage.results.turn), requests.cut)
+    requests = FileRequests.of(settings, stage.library, stage.results.counter)
+    return plan_turn(settings.planned_budget, settings, requests, stage.results.turn)
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -198,10 +185,10 @@ def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
         try:
-            yield move_line(stage, mend.line, mend.after)
+            yield settings.resize(mend.line, mend.after)
         except (ValueError, LookupError):
             return  # locked
-    base = settings.base(stage.results.model)
+    base = settings.base
     if mend.line == "importance":
         weights = {line.section: line.importance for line in mend.budget.allocations}
         allocations = tuple(

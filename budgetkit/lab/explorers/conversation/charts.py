@@ -1,4 +1,4 @@
-"""The figures of the view, with their sentences and tables."""
+"""The page of the conversation explorer: key figures, compared rules, and figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from budgetkit.budget import brief, many
 from budgetkit.budget.html import GREY
+from budgetkit.files import read_toml
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
@@ -24,20 +25,6 @@ _GUESS = (
     "answers."
 )
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
-#: The tabs under the first figure: the messages, the other figures, and the folds.
-TABS = {
-    "messages": "Messages",
-    "caching": "Cache",
-    "dropping": "Lifetimes",
-    "fan": "Forecast",
-    "spending": "Cost",
-    "systems": "Products",
-    "turning": "Prices",
-    "reads": "Misses",
-    "billed": "Bill",
-    "check": "Check",
-    "decide": "Best setting",
-}
 
 
 def scene(stage: ConversationStage) -> Data:
@@ -48,7 +35,7 @@ def scene(stage: ConversationStage) -> Data:
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
-        "tabs": TABS,
+        "tabs": read_toml("glossary.toml")["conversation"]["tabs"],
     }
 
 
@@ -96,9 +83,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         what = "All requests with their answers and summaries"
     return [
         Kpi("first", "first loss", value, tip, change),
-        Kpi(
-            "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
-        ),
+        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens in {results.requests:,} requests"),
         Kpi(
             "cached",
             "read from the cache",
@@ -107,7 +92,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         ),
         Kpi(
             "cost",
-            "cost in all",
+            "total cost",
             money,
             f"{what}; {results.run.prices.source}",
             level="" if is_known else "alarm",
@@ -118,7 +103,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
 def _evidence(results: ConversationResults) -> Kpi:
     needed, present = results.shown.evidence
     guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
-    label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
+    label, how = ("needed kept (guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
     if not needed:
         return Kpi(
             "evidence", label, "none found", f"{how} No needed messages were found.", short="none"

@@ -26,7 +26,6 @@ from budgetkit.lab.explorers.conversation.results import (
     LIFETIMES,
     LONGEST,
     OWN,
-    SAYS,
     ConversationSettings,
     ConversationStage,
     label_of,
@@ -178,71 +177,62 @@ def controls(stage: ConversationStage) -> Panel:
     """Return the controls of the conversation explorer."""
     settings = stage.settings
     results = stage.results
-    names = (*CHOICES, *settings.given)
     own = ((OWN, OWN),) if settings.own_cache else ()
     panel = Panel(
+        "conversation",
         counters=[results.budget_results.model.encoding, *RATIOS],
         traces=[(name, name) for name in stage.library.conversations.names],
-        policies=[(name, label_of(name), SAYS.get(name, ""), name in SYSTEMS) for name in names],
-        by=[("turn", "a turn"), ("request", "an answer")],
-        within=[(True, "earlier turns and this one"), (False, "earlier turns only")],
-        units=[(unit, unit) for unit in ("messages", "turns", "tokens")],
-        conflicts=[
-            ("exceed", "exceed the limit"),
-            ("shrink", "shrink the others"),
-            ("raise", "refuse"),
+        policies=[
+            *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
+            *((name, name, "", False) for name in settings.given),
         ],
         rules=[("", "as the model's provider"), *((name, name) for name in CACHES), *own],
         lifetimes=[("", "as the rules say"), *((name, name) for name in LIFETIMES)],
     )
-    panel.group("")
+    panel.group()
     add_conversations(panel, stage)
-    panel.group("", under=True)
-    place = "Turn" if results.run.by == "turn" else "Request"
-    add_place(panel, "request", place, results.request, results.requests)
-    panel.group("", under=True)
-    compared = {"value": settings.chosen, "among": "policies", "lanes": lanes(results)}
-    panel.add("policies", "rules", "Rules compared", None, compared)
+    panel.group(under=True)
+    words = {"label": "Turn", "box_tip": "Turn number"} if results.run.by == "turn" else {}
+    add_place(panel, "request", results.request, results.requests, **words)
+    panel.group(under=True)
+    panel.add("policies", settings.chosen, lanes=lanes(results))
     panel.inputs["main"] = Input("main")
     panel.group(label_of(settings.main))
     _add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)
-    lines = ("output", results.section)
     # There is nothing here that moves another line.
-    add_lines(panel, stage.budget, lines, can_lock=False)
+    add_lines(panel, stage.budget, ("output", results.section), can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)
-    panel.choice("by", "A request for", results.run.by, among="by")
-    panel.choice("within", "Pruned turns", settings.within, among="within")
-    panel.group("Always kept", folds=True)
-    least = Number(settings.floor.least, 1)
-    tip = "Messages that are never dropped"
-    part = [Input("floor", {"part": name}) for name in ("least", "unit", "conflict")]
-    panel.number("least", "Keep at least", least, part[0], tip=tip)
-    panel.choice("unit", "of", settings.floor.unit, part[1], among="units", half=True)
-    conflict = settings.floor.conflict
-    panel.choice("conflict", "If it doesn't fit", conflict, part[2], among="conflicts")
-    panel.group("Prompt cache and prices", folds=True)
-    rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
-    panel.choice("rules", "Rules", rules, among="rules")
-    panel.choice("lifetime", "Lifetime", settings.lifetime or "", among="lifetimes")
-    day = settings.on.isoformat() if settings.on else ""
-    panel.text("day", "Prices of", day, hint="today")
+    panel.add("by", results.run.by)
+    panel.add("within", settings.within)
+    panel.group("Smallest history", folds=True)
+    floor = settings.floor
+    for part, value in (
+        ("least", Number(floor.least, 1)),
+        ("unit", floor.unit),
+        ("conflict", floor.conflict),
+    ):
+        panel.add(part, value, Input("floor", {"part": part}))
+    panel.group(
+        "Prompt cache and prices",
+        folds=True,
+        rules=OWN if isinstance(settings.rules, PromptCache) else settings.rules or "",
+        lifetime=settings.lifetime or "",
+        day=settings.on.isoformat() if settings.on else "",
+    )
     for name in PRICED:
         price = getattr(results.run.prices, name)
         number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
         label = name.replace("_", " ")
         tip = f"Price for {label}, in dollars per million tokens"
         priced = Input("price", {"of": name})
-        panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")
+        panel.add(f"price_{name}", number, priced, label=label, tip=tip, hint="not known")
     panel.group("Forecast", folds=True)
-    turns = Number(results.horizon, 1, MOST_TURNS)
     slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
-    panel.line("horizon", "Turns ahead", slide, turns, box_tip="Turns to look ahead")
-    money = Number(settings.money, most=1e9, is_whole=False)
-    tip = "The most that the conversation may cost, in dollars"
-    panel.number("money", "Spending limit, $", money, tip=tip, half=False)
+    panel.line("horizon", slide, Number(results.horizon, 1, MOST_TURNS))
+    panel.add("money", Number(settings.money, most=1e9, is_whole=False))
     return panel
 
 
@@ -260,4 +250,4 @@ def _add_numbers(panel: Panel, stage: ConversationStage) -> None:
         slide = {**ends, "step": parameter.step, "value": value}
         typed = Input("number", {"policy": policy, "number": name})
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
-        panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)
+        panel.line(name, slide, number, typed, label=label, tip=tip, box_tip=tip)

@@ -1,4 +1,4 @@
-"""ConversationExplorer: a conversation, turn by turn, under each pruning policy."""
+"""ConversationExplorer, its reader of sent and missing messages, and its panels."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
-from budgetkit.lab.explorers.conversation.notices import status
+from budgetkit.lab.explorers.conversation.notices import status, texts
 from budgetkit.lab.explorers.conversation.results import (
     AT_FIRST,
+    CHOICES,
     ConversationResults,
     ConversationSettings,
     ConversationStage,
     results,
     telling_window,
 )
-from budgetkit.lab.explorers.conversation.texts import texts
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
@@ -40,8 +39,8 @@ from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
-from budgetkit.pruning import NEVER, Policy, policy_of
-from budgetkit.pruning.policies.systems import AnyPolicies, name_of, policies_of
+from budgetkit.pruning import NEVER, Policy
+from budgetkit.pruning.policies.systems import AnyPolicies, policies_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
@@ -179,30 +178,7 @@ def heading(stage: ConversationStage) -> str:
     return f"{whose} in {stage.results.budget.window:,} tokens of {base.model}: {policies}"
 
 
-#: The panels that can be opened next to the figures.
-FOLDS = {
-    "systems": Fold(
-        "What would another system's rule have cost?",
-        "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold",
-    ),
-    "turning": Fold(
-        "At which price and window is another system cheaper?",
-        "budgetkit.lab.explorers.conversation.systems_fold:TurningFold",
-    ),
-    "reads": Fold(
-        "Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"
-    ),
-    "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.results:BilledFold"),
-    "check": Fold(
-        "What does the check find?", "budgetkit.lab.explorers.conversation.results:CheckFold"
-    ),
-    "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
-}
-OPENS: list[Data] = [
-    {"purpose": "file", "label": "Open file…", "accept": None},
-    {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
-]
-ConversationView = view_of("ConversationView", FIGURES, OPENS)
+ConversationView = view_of("ConversationView", FIGURES)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
@@ -248,14 +224,14 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     kind: ClassVar[Kind] = Kind(
         commands={**OF_CONVERSATIONS, **COMMANDS},
-        folds=FOLDS,
+        name="conversation",
         view=ConversationView,
         results=results,
         scene=scene,
         controls=controls,
         status=status,
         charts=charts,
-        door=file_entry,
+        entry=file_entry,
         texts=texts,
         reader=reading,
         requests=lambda stage: replay_requests(stage.results.shown.outcome, stage.results.request),
@@ -284,21 +260,15 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         if is_plain and base.model == DEFAULT_MODEL:
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
-        if isinstance(policies, str | Policy):
-            policies = [policies]
         chosen: tuple[str, ...] = AT_FIRST
         own_policies: dict[str, Policy] = {}
-        if isinstance(policies, Mapping):
-            own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+        if policies is not None:
+            own_policies = policies_of(policies)
             chosen = tuple(own_policies)
-        elif policies is not None:
-            several = list(policies)
-            # A name that nothing knows is refused here as everywhere else.
-            own_policies = policies_of(several)
-            chosen = tuple(own_policies)
-            for entry in several:
-                if isinstance(entry, str):
-                    own_policies.pop(name_of(entry), None)
+        if not isinstance(policies, Mapping):  # a listed name keeps the numbers of its sliders
+            own_policies = {
+                name: policy for name, policy in own_policies.items() if name not in CHOICES
+            }
         if not chosen:
             raise ValueError("No policy is chosen. Choose at least one.")
         settings = ConversationSettings(

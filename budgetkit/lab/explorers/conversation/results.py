@@ -5,21 +5,19 @@ The library counts and replays once; stepping through requests uses its cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from budgetkit.budget import Budget, Share
 from budgetkit.budget.errors import unknown_name
-from budgetkit.counters import estimated_by
 from budgetkit.files import Table, read_rows
-from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
@@ -36,10 +34,9 @@ from budgetkit.lab.replay.forecast import Pace
 from budgetkit.lab.replay.outlook import turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.message import Data, Message
+from budgetkit.message import Data
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Floats, Ints
-from budgetkit.pruning import NEVER
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -56,6 +53,46 @@ LIFETIMES: Mapping[str, float | None] = MappingProxyType(
 )
 LONGEST = 1_000  # turns that a forecast looks ahead by itself
 AT_FIRST = ("oldest first", "down to a mark", "tool results first")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a policy with a slider."""
+
+    label: str
+    default: int
+    low: int
+    high: int
+    step: int
+    unit: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selectable policy: its name and description on the page, and its parameters."""
+
+    label: str
+    says: str
+    parameters: Mapping[str, Parameter]
+
+
+def _choices() -> dict[str, Choice]:
+    choices = {}
+    for name, row in read_rows("policies.toml", "policy").items():
+        numbers = row.get("numbers", {}).items()
+        parameters = {number: Parameter(**fields) for number, fields in numbers}
+        choices[name] = Choice(name, row["says"], parameters)
+    systems = {name: Choice(row["label"], row["says"], {}) for name, row in SYSTEMS.items()}
+    return choices | systems
+
+
+#: Selectable policies by name: those of this package, then those of other systems.
+CHOICES: Mapping[str, Choice] = Table(_choices)
+
+
+def label_of(name: str) -> str:
+    """Return the display name of a policy."""
+    return CHOICES[name].label if name in CHOICES else name
 
 
 @dataclass(frozen=True)
@@ -85,6 +122,29 @@ class ConversationSettings:
 
     #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
+
+    def policy(self, name: str) -> Policy:
+        """Return a policy with the parameters from its sliders, or the caller's own policy.
+
+        Examples
+        --------
+        >>> ConversationSettings(BudgetSettings(), parameters={"last turns": {"turns": 3}}).policy("last turns")
+        SlidingWindow(3)
+        """
+        if name in self.given:
+            return self.given[name]
+        if name not in CHOICES:
+            raise LookupError(unknown_name("policy", name, [*CHOICES, *self.given]))
+        policy = NAMED[name]()
+        if name in SYSTEMS:
+            return policy
+        values = self.parameters.get(name, {})
+        numbers: Data = {}
+        for number, parameter in CHOICES[name].parameters.items():
+            numbers[number] = value = values.get(number, parameter.default)
+            if parameter.unit == "percent":
+                numbers[number] = Share(Decimal(value) / 100)
+        return replace(policy, floor=self.floor, **numbers)
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
         """Return the settings with other budget settings, without typed prices for another model."""
@@ -140,86 +200,6 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
             raise LookupError(unknown_name("lifetime", settings.lifetime, LIFETIMES))
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a policy with a slider."""
-
-    label: str
-    default: int
-    low: int
-    high: int
-    step: int
-    unit: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A selectable policy."""
-
-    make: Callable[..., Policy]
-    parameters: Mapping[str, Parameter]
-    own_floor: bool = False
-
-
-def _rows() -> Mapping[str, dict[str, Any]]:
-    systems = {name: {"says": row["says"]} for name, row in SYSTEMS.items()}
-    return read_rows("policies.toml", "policy") | systems
-
-
-def _choices() -> dict[str, Choice]:
-    choices = {}
-    for name, row in _rows().items():
-        make = NAMED[name]
-        own_floor = name in SYSTEMS
-        if isinstance(make, partial) and not own_floor:
-            make = make.func  # its numbers are those of the sliders
-        numbers = row.get("numbers", {}).items()
-        parameters = {number: Parameter(**fields) for number, fields in numbers}
-        choices[name] = Choice(make, parameters, own_floor)
-    return choices
-
-
-#: Selectable policies by name: those of this package, then those of other systems.
-CHOICES: Mapping[str, Choice] = Table(_choices)
-
-
-def label_of(name: str) -> str:
-    """Return the display name of a rule."""
-    return str(SYSTEMS[name]["label"]) if name in SYSTEMS else name
-
-
-#: A plain description of each.
-SAYS: Mapping[str, str] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
-
-
-def chosen_policy(
-    name: str,
-    own_policies: Mapping[str, Policy],
-    parameters: Mapping[str, Mapping[str, int]],
-    floor: Floor,
-) -> Policy:
-    """Return a chosen policy with the parameters from its sliders, or the caller's own policy.
-
-    Examples
-    --------
-    >>> chosen_policy("last turns", {}, {"last turns": {"turns": 3}}, Floor())
-    SlidingWindow(3)
-    """
-    if name in own_policies:
-        return own_policies[name]
-    if name not in CHOICES:
-        raise LookupError(unknown_name("policy", name, [*CHOICES, *own_policies]))
-    choice = CHOICES[name]
-    values = parameters.get(name, {})
-    numbers: Data = {}
-    for number, parameter in choice.parameters.items():
-        numbers[number] = value = values.get(number, parameter.default)
-        if parameter.unit == "percent":
-            numbers[number] = Share(Decimal(value) / 100)
-    policy = choice.make(**numbers)
-    return policy if choice.own_floor else replace(policy, floor=floor)
 
 
 _TELLING = 0.6  # of a conversation
@@ -339,10 +319,7 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         cache=cache,
         prices=prices,
     )
-    policies = {
-        name: chosen_policy(name, settings.given, settings.parameters, settings.floor)
-        for name in settings.chosen
-    }
+    policies = {name: settings.policy(name) for name in settings.chosen}
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
     # The forecast looks about twice as many turns ahead as fill the window.
@@ -378,46 +355,3 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     whole = int(turn_sizes(trace, count, framing_for(model)).sum())
     sizes = [size for size in WINDOWS if size <= _TELLING * whole and whole < model.window]
     return max(sizes, default=None)
-
-
-class BilledFold(reading.BilledFold):
-    """Panel with the ledger of the chosen request, after pruning."""
-
-    stage = "the messages that the policy has kept"
-
-    def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the whole messages, and the request's other parts.
-
-        A message that was cut is not among the whole messages.
-        """
-        results = stage.results
-        retention = results.shown.outcome.kept
-        request = results.request
-        there = results.shown.outcome.present(request)
-        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
-        placeholders = len(there) - len(whole)
-        left = [f"{placeholders:,} placeholders"] if placeholders else []
-        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
-        left += ["the passages"] if results.trace.contexts else []
-        return (
-            results.budget_results.model.name,
-            [results.trace.messages[slot] for slot in whole],
-            left,
-        )
-
-
-class CheckFold(reading.CheckFold):
-    """Panel of findings about the budget and policy, for the shown conversation."""
-
-    def case(self, stage: ConversationStage) -> Data:
-        """Return the inputs of the checks other than the budget."""
-        results = stage.results
-        run = results.run
-        return {
-            "model": results.budget_results.model,
-            "policy": results.policies[results.main],
-            "demand": run.trace.demand(run.counter, run.roles, run.framing),
-            "lost": results.shown.outcome.kept.dropped_messages,
-            "tools": reading.schemas(run.trace, run.counter, results.budget_results.model),
-            "estimated_by": estimated_by(run.counter, results.budget_results.model),
-        }

@@ -340,7 +340,7 @@ function tokensAt(bar, key, x) {
 }
 
 function moveLine(bar, key, tokens, gesture) {
-  const settled = bar.post({ kind: "line", line: key, tokens, gesture });
+  const settled = bar.post({ kind: "size", line: key, size: tokens, gesture });
   bar.moves.set(key, { tokens, settled });
   bar.movedAt = performance.now();
   paintBar(bar);

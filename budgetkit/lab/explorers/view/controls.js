@@ -18,7 +18,7 @@ function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
   };
   const paint = (groups, choices) => {
     panel.choices = choices;
-    const digits = groups.flatMap(({ controls }) => controls).map(({ is, text = "" }) => (is === "line" ? text.length : 0));
+    const digits = groups.flatMap(({ controls }) => controls).map(({ is, value = "" }) => (is === "line" ? value.length : 0));
     root.style.setProperty("--bk-digits", Math.max(7, ...digits));
     keep(root, groups, makeGroup, (node, { heading, controls }) => {
       const title = node.querySelector("h3");
@@ -149,8 +149,7 @@ function makeRule({ key, text, says }, node) {
 function makeLane(name, node, panel) {
   const choose = element("button", { type: "button", class: "bk-choose" }, element("span", { class: "bk-swatch" }), element("span"));
   choose.addEventListener("click", () => panel.put("main", name));
-  const remove = element("button", { type: "button", class: "bk-button bk-unpin" }, "×");
-  remove.addEventListener("click", () => node.toggle(name));
+  const remove = textButton("×", { class: "bk-button bk-unpin" }, () => node.toggle(name));
   const chart = shape("svg", { viewBox: `0 0 ${LANE.width} ${LANE.height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, shape("path", { class: "bk-area" }), shape("path", { class: "bk-limit" }), shape("path", { class: "bk-here" }));
   const cells = [chart, "", "", "", "", remove].map((child) => element("td", {}, child));
   return element("tr", {}, element("th", { scope: "row" }, choose), ...cells);
@@ -211,7 +210,7 @@ function makeLine({ key, slide, lock }, panel) {
   return node;
 }
 
-function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
+function paintLine(node, { key, label, tip, slide, value, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
   const [name, part, box, button, range] = node.children;
   node.slide = slide;
   // The stops stay under the hand that holds the slider.
@@ -228,12 +227,12 @@ function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, 
     : { role: null, tabindex: null, "aria-checked": null, "aria-label": null, title: null });
   const style = color && `--bk-color:${color}`;
   const reach = stops ? { min: 0, max: stops.length - 1, step: 1 } : { min: slide.min ?? 0, max: slide.max, step: slide.step };
-  put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? text ?? stops?.[place]?.[1] });
+  put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? value ?? stops?.[place]?.[1] });
   if (panel.rests(key)) range.value = place;
   const about = box_tip ?? `${label}, in tokens`;
   put(box, { placeholder: hint, title: about, "aria-label": about });
-  box.hidden = text === undefined; // what is stored in a page has no other numbers
-  writeBox(box, key, text ?? "", panel);
+  box.hidden = value === undefined; // what is stored in a page has no other numbers
+  writeBox(box, key, value ?? "", panel);
   range.disabled = box.disabled = Boolean(locked);
   button.hidden = !lock;
   put(button, { "aria-pressed": String(Boolean(locked)), "aria-label": `Lock ${slide.line}`, title: `Lock ${slide.line}` });

@@ -16,6 +16,12 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+function textButton(text, attributes = {}, click = null) {
+  const button = element("button", { type: "button", class: "bk-button", ...attributes }, text);
+  if (click) button.addEventListener("click", click);
+  return button;
+}
+
 function shape(tag, attributes = {}, ...children) {
   const node = put(document.createElementNS(SVG, tag), attributes);
   node.append(...children);

@@ -92,7 +92,7 @@ const level = (part) => (part.level ? `bk-is-${part.level}` : "");
 
 // A button that shows what it would do while it has the pointer or the focus.
 function makeButton({ folds, tell }) {
-  const node = element("button", { type: "button", class: "bk-button" });
+  const node = textButton("");
   const look = (on) => () => {
     if (node.entry?.bar) folds.preview(on ? node.entry.bar : null);
   };
@@ -134,8 +134,7 @@ function paintSides(table, { columns, rows, differ }, tell) {
   const head = columns.map(({ title, unpin }) => {
     const cell = element("th", { scope: "col" }, title);
     if (!unpin) return cell;
-    const button = element("button", { type: "button", class: "bk-button bk-unpin", "aria-label": `Unpin ${title}`, title: `Unpin ${title}` }, "×");
-    button.addEventListener("click", () => tell(unpin));
+    const button = textButton("×", { class: "bk-button bk-unpin", "aria-label": `Unpin ${title}`, title: `Unpin ${title}` }, () => tell(unpin));
     cell.append(button);
     return cell;
   });
@@ -208,7 +207,7 @@ const PARTS = {
   copy: {
     make() {
       const code = element("pre", { class: "bk-code", tabindex: 0 });
-      const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
+      const copy = textButton("Copy");
       const answer = element("span", { class: "bk-answer", role: "status" });
       copy.addEventListener("click", async () => say(answer, await copied(code, "Markdown")));
       return element("div", { class: "bk-takeaway" }, element("div", { class: "bk-header" }, element("h3"), element("span", { class: "bk-copying" }, answer, copy)), code);

@@ -79,3 +79,20 @@ function makeMiniature(bar) {
   const parts = bar.map(({ tip, width, color, hatch }) => element("span", { class: hatch ? "bk-hatched" : null, title: tip, style: `width:${width}%;background-color:${color}` }));
   return element("div", { class: "bk-miniature", role: "img", "aria-label": bar.map(({ tip }) => tip).join("; ") }, ...parts);
 }
+
+// The design card: a headline above the key figures, and the strip below the bar. Other explorers have neither.
+function createCard(isCard) {
+  if (!isCard) return { above: [], below: [], paint: () => {} };
+  const over = element("p", { class: "bk-over" });
+  const title = element("h2", {});
+  const text = element("p", { class: "bk-sentence" });
+  const strip = createStrip();
+  const paint = (state) => {
+    say(over, state.headline.over);
+    say(title, state.headline.title);
+    say(text, state.headline.text);
+    strip.paint(state.strip);
+  };
+  const header = element("div", { class: "bk-header" }, element("div", {}, over, title));
+  return { above: [element("div", { class: "bk-headline" }, header, text)], below: [strip.root], paint };
+}

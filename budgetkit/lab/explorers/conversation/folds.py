@@ -1,14 +1,17 @@
-"""Panels about recorded sessions: other systems' costs, and cache misses."""
+"""Panels of the conversation explorer: other systems' costs, cache misses, the bill and the check."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from budgetkit.budget import brief, many
+from budgetkit.counters import estimated_by
 from budgetkit.lab import figures
+from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.conversation.results import ConversationSettings, ConversationStage
 from budgetkit.lab.explorers.folds import (
     Content,
@@ -29,7 +32,8 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
-from budgetkit.message import Data
+from budgetkit.message import Data, Message
+from budgetkit.pruning import NEVER
 
 _MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first
 _MOST_ROWS = 200  # of a table in a fold
@@ -211,6 +215,49 @@ class TurningFold(Content):
         )
         return [*map(text_part, turning_points(table)), drawn]
 
-    def hear(self, stage: ConversationStage, event: Data) -> None:
+    def hear(self, _stage: ConversationStage, event: Data) -> None:
         """Compute the turning points when the button is pressed."""
         self._wanted = self._wanted or "work" in event
+
+
+class BilledFold(reading.BilledFold):
+    """Panel with the ledger of the chosen request, after pruning."""
+
+    stage = "the messages that the policy has kept"
+
+    def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
+        """Return the model, the whole messages, and the request's other parts.
+
+        A message that was cut is not among the whole messages.
+        """
+        results = stage.results
+        retention = results.shown.outcome.kept
+        request = results.request
+        there = results.shown.outcome.present(request)
+        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
+        placeholders = len(there) - len(whole)
+        left = [f"{placeholders:,} placeholders"] if placeholders else []
+        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
+        left += ["the passages"] if results.trace.contexts else []
+        return (
+            results.budget_results.model.name,
+            [results.trace.messages[slot] for slot in whole],
+            left,
+        )
+
+
+class CheckFold(reading.CheckFold):
+    """Panel of findings about the budget and policy, for the shown conversation."""
+
+    def case(self, stage: ConversationStage) -> Data:
+        """Return the inputs of the checks other than the budget."""
+        results = stage.results
+        run = results.run
+        return {
+            "model": results.budget_results.model,
+            "policy": results.policies[results.main],
+            "demand": run.trace.demand(run.counter, run.roles, run.framing),
+            "lost": results.shown.outcome.kept.dropped_messages,
+            "tools": reading.schemas(run.trace, run.counter, results.budget_results.model),
+            "estimated_by": estimated_by(run.counter, results.budget_results.model),
+        }
