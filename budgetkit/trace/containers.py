@@ -250,7 +250,7 @@ class Opener:
             raise ValueError(
                 f"{name} is not a readable zip file ({error}). Zip it again."
             ) from None
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [m for m in archive.infolist() if m.filename and not m.is_dir()]
         if len(members) > MOST_MEMBERS:
             raise self.outflow.exceeded(f"{MOST_MEMBERS:,} files")
         for member in members:
