@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import budgetkit as bk
+from budgetkit.files import data_path
 
 # Every byte of a table in turn; a library that reads past its end, or throws where nothing catches, ends this process.
 _EACH_BYTE = """
@@ -58,3 +64,86 @@ def test_a_zip_with_a_file_without_a_name_is_read(tmp_path: Path) -> None:
         archive.writestr(nameless, "")
         nameless.filename = ""
     assert bk.load_trace(path).messages[0].text == "Hello"
+
+
+_ENDLESS = """
+CREATE TABLE session (id TEXT, directory TEXT, title TEXT, parent_id TEXT);
+INSERT INTO session VALUES ('s', '/p', 't', NULL);
+CREATE VIEW message AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+    SELECT x AS id, 's' AS session_id, x AS time_created, x AS time_updated, '{}' AS data FROM c;
+CREATE VIEW part AS SELECT id, id AS message_id, session_id, time_created, data FROM message;
+"""
+
+
+def test_a_database_whose_view_never_ends_is_listed_as_unreadable(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(_ENDLESS)
+    code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    environment = {**os.environ, "BUDGETKIT_CACHE": ""}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert child.stdout == "1\n", child.stderr[-800:]
+
+
+_TABLES = """
+CREATE TABLE session (id TEXT, directory TEXT, title TEXT, parent_id TEXT);
+CREATE TABLE message (id TEXT, session_id TEXT, time_created, time_updated, data TEXT);
+"""
+
+
+@pytest.mark.parametrize("when", ["9e999", "9223372036854775", "'soon'", "-9223372036854775"])
+def test_a_session_changed_in_no_year_of_the_calendar_is_listed(when: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(
+            f"{_TABLES} INSERT INTO session (id) VALUES ('ses_1');"
+            f"INSERT INTO message VALUES ('m', 'ses_1', 1, {when}, '{{}}')"
+        )
+    assert len(bk.sessions(tmp_path)) == 1
+
+
+def test_a_computed_column_is_not_read(tmp_path: Path) -> None:
+    computed = _TABLES.replace("directory TEXT", "directory AS (hex(zeroblob(1000)))")
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(
+            f"{computed} INSERT INTO session (id) VALUES ('ses_1');"
+            "INSERT INTO message VALUES ('m', 'ses_1', 1, 1, '{}')"
+        )
+    assert [Path(path).name for path in bk.sessions(tmp_path)["path"]] == ["opencode.db"]
+
+
+def test_an_id_in_a_database_names_no_file_elsewhere(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.jsonl"
+    shutil.copy(data_path("traces/made-up-session.jsonl"), outside)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    with closing(sqlite3.connect(inside / "opencode.db")) as connection:
+        connection.executescript(
+            f"{_TABLES} INSERT INTO session (id) VALUES ('{outside}');"
+            f"INSERT INTO message VALUES ('m', '{outside}', 1, 1, '{{}}')"
+        )
+    (row,) = bk.sessions(inside, billed=True).to_dict("records")
+    assert Path(row["path"]) == inside / "opencode.db"
+    assert row["requests"] != 139
+
+
+@pytest.mark.parametrize("way", ["absolute", "above", "link"])
+def test_a_session_in_files_names_no_folder_elsewhere(way: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    text = {"type": "text", "text": "A text outside", "id": "p"}
+    (outside / "p.json").write_text(json.dumps(text))
+    storage = tmp_path / "storage"
+    for folder in ("session/p", "message/ses_1", "part"):
+        (storage / folder).mkdir(parents=True)
+    id = {"absolute": str(outside), "above": "../../outside", "link": "m"}[way]
+    if way == "link":
+        (storage / "part/m").symlink_to(outside)
+    message = {"id": id, "role": "user"}
+    (storage / "message/ses_1/m.json").write_text(json.dumps(message))
+    session = storage / "session/p/ses_1.json"
+    session.write_text('{"id": "ses_1", "title": "t"}')
+    try:
+        texts = [message.text for message in bk.load_trace(session).messages]
+    except ValueError:
+        texts = []
+    assert "A text outside" not in texts

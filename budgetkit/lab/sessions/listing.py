@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget import brief
-from budgetkit.files import database_rows, read_table, write_whole
+from budgetkit.files import database_rows, plain_name, read_table, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,9 @@ BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compac
 _KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
+# The times of Python's calendar, in seconds since 1970; a broken clock may say others.
+_YEAR_1 = -62_135_596_800
+_YEAR_9999 = 253_402_300_799
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_BILLS = 50_000
 _PROCESS_SHARE = 10_000_000  # bytes of sessions that make a process of their own worth its start
@@ -57,7 +60,7 @@ class SessionFile:
     @property
     def changed(self) -> datetime:
         """Time of the last change."""
-        return datetime.fromtimestamp(self.modified / 1e9, UTC)
+        return datetime.fromtimestamp(min(max(_YEAR_1, self.modified / 1e9), _YEAR_9999), UTC)
 
     @property
     def key(self) -> str:
@@ -230,14 +233,14 @@ def _stored(database: SessionFile) -> list[SessionFile]:
         return [
             replace(
                 database,
-                path=database.path / id,
+                path=database.path / plain_name(id),
                 size=0,
-                modified=changed * 1_000_000,
+                modified=int(changed) * 1_000_000,
                 folder=folder,
             )
             for id, folder, changed in database_rows(database.path, query)
         ]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return [database]
 
 
