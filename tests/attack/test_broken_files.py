@@ -16,6 +16,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import data_path
+from tests import made_sessions
 
 # Every byte of a table in turn; a library that reads past its end, or throws where nothing catches, ends this process.
 _EACH_BYTE = """
@@ -147,3 +148,46 @@ def test_a_session_in_files_names_no_folder_elsewhere(way: str, tmp_path: Path) 
     except ValueError:
         texts = []
     assert "A text outside" not in texts
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of bills in an empty cache folder, beside a folder with one session."""
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(made_sessions.claude_code(made_sessions.requests(1, 3)))
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache/bills.json"
+
+
+def _requests(cache: Path) -> list[int]:
+    table = bk.sessions(cache.parent.parent / "sessions", billed=True)
+    return [int(requests) for requests in table["requests"]]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_the_file_of_bills_is_not_written_through_a_link(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    for goal in ("mine.txt", "new.txt"):
+        cache.symlink_to(tmp_path / goal)
+        assert _requests(cache) == [3]
+        cache.unlink()
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert not (tmp_path / "new.txt").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are files here")
+def test_a_pipe_in_place_of_the_file_of_bills_holds_nobody_up(cache: Path) -> None:
+    os.mkfifo(cache)
+    code = "import sys, budgetkit as bk; bk.sessions(sys.argv[1], billed=True)"
+    command = [sys.executable, "-c", code, str(cache.parent.parent / "sessions")]
+    assert subprocess.run(command, timeout=60).returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file has no mode")
+def test_only_the_owner_reads_the_file_of_bills(cache: Path) -> None:
+    cache.write_text("[" * 100_000)
+    cache.chmod(0o644)
+    assert _requests(cache) == [3]
+    assert cache.stat().st_mode & 0o777 == 0o600

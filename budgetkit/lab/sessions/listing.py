@@ -276,7 +276,7 @@ def bills_of(
     kept: dict[str, Any] = {}
     path = _bills_path()
     if path is not None:
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             content = json.loads(path.read_bytes())
             if content["by"] == _written_by():
                 kept = {key: row for key, row in content["bills"].items() if {*row} == _KEPT}
@@ -295,8 +295,8 @@ def bills_of(
             # A folder that cannot be written to keeps none.
             with suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not path.exists():
-                    path.touch(mode=0o600)
+                path.touch(mode=0o600)
+                path.chmod(0o600)
                 newest = dict([*kept.items()][-_MOST_BILLS:])
                 content = {"by": _written_by(), "bills": newest}
                 write_whole(path, json.dumps(content).encode())
@@ -358,11 +358,14 @@ def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bills_path() -> Path | None:
-    """Return the file of bills, or None if the cache is disabled."""
+    """Return the file of bills, or None if it is disabled or not a regular file."""
     usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     folder = str(Path(usual or Path.home() / ".cache") / "budgetkit")
     named = os.environ.get("BUDGETKIT_CACHE", folder)
-    return Path(named).expanduser() / "bills.json" if named else None
+    path = Path(named).expanduser() / "bills.json"
+    # Anything else of that name is not ours: a link may lead to a file that matters, and a pipe may never end.
+    is_ours = not os.path.lexists(path) or stat.S_ISREG(path.lstat().st_mode)
+    return path if named and is_ours else None
 
 
 def _written_by() -> str:
