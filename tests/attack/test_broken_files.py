@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import warnings
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -191,3 +192,26 @@ def test_only_the_owner_reads_the_file_of_bills(cache: Path) -> None:
     cache.chmod(0o644)
     assert _requests(cache) == [3]
     assert cache.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("number", [1000.5, "many", True], ids=str)
+@pytest.mark.parametrize(
+    "field", ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation"]
+)
+def test_an_unreadable_number_of_a_bill_is_not_dropped_in_silence(
+    field: str, number: object, tmp_path: Path
+) -> None:
+    content = made_sessions.claude_code(made_sessions.requests(1, 3)).decode()
+    records = [json.loads(line) for line in content.splitlines()]
+    billed = [record["message"]["usage"] for record in records if record["type"] == "assistant"]
+    if field == "cache_creation":
+        billed[-1][field]["ephemeral_1h_input_tokens"] = number
+    else:
+        billed[-1][field] = number
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        notes = [*bk.load_trace(path).warnings, *(str(note.message) for note in caught)]
+    wanted = ("Not read: usage fields", "Left out: a request whose usage is unreadable")
+    assert any(note.startswith(wanted) and field in note for note in notes)

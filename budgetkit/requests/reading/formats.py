@@ -332,11 +332,11 @@ def usage_of(
     if not isinstance(raw, Mapping):
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
-    unknown = without_empty(
-        unknown=[path for path in _filled_fields(raw, ()) if not _is_known(path)]
-    )
+    unread = [path for path in _filled_fields(raw, ()) if not _is_known(path)]
     paths = _paths_in(frozenset(map(str, raw)))
-    count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
+    texts = ("named", *format_table("served"))
+    count = {name: _count(raw, where, unread) for name, where in paths.items() if name not in texts}
+    unknown = without_empty(unknown=unread)
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
@@ -487,8 +487,8 @@ def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
                 yield check_tokens(f"{path} of a provider's usage", value)
 
 
-def _count(raw: Raw, paths: Iterable[str]) -> int | None:
-    """Return the first whole number at one of several paths."""
+def _count(raw: Raw, paths: Iterable[str], unread: list[str] | None = None) -> int | None:
+    """Return the first whole number at one of several paths, and note others that are filled."""
     for path in paths:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans
@@ -498,4 +498,6 @@ def _count(raw: Raw, paths: Iterable[str]) -> int | None:
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return check_tokens(f"{path} of a provider's usage", value)
+        if unread is not None and value != "" and isinstance(value, str | float | bool):
+            unread.append(path)
     return None

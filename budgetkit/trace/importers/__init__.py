@@ -8,9 +8,11 @@ Formats are recognised by content, never by file name. Nothing is lost silently:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget import brief
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, usage_of, without_empty
 from budgetkit.requests.reading.parts import as_text
@@ -47,6 +49,11 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
     """Return the usage of a request, or None if it billed nothing."""
     counted = usage_of(numbers, place, model)
     if counted is None or not counted["context_tokens"]:
+        if unread := (counted or {}).get("unknown"):
+            warnings.warn(
+                f"Left out: a request whose usage is unreadable ({brief(unread[0])}).",
+                stacklevel=2,
+            )
         return None
     return counted | without_empty(**more)
 
