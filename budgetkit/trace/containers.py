@@ -205,7 +205,7 @@ class Opener:
             content = _content(stream, name)
             outflow = self.outflow or Outflow(name, len(content))
             yield name, TableReader(name, self.columns).binary(content, kind, outflow)
-        elif encoding := _utf16(head):
+        elif encoding := _wide(head):
             text = _content(stream, name).decode(encoding, "replace")
             utf8 = io.BytesIO(text.encode("utf-8", "replace"))
             yield from replace(self, progress=None).parts(utf8, name)
@@ -334,8 +334,14 @@ def _content(stream: BinaryIO, name: str) -> bytes:
     return bytes(content)
 
 
-def _utf16(head: bytes) -> str:
-    """Return the encoding of UTF-16 text, or "" for other text."""
+def _wide(head: bytes) -> str:
+    """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if head[1:4] == bytes(3) and head[0]:
+        return "utf-32-le"
+    if head[:3] == bytes(3) and head[3:4] > b"\0":
+        return "utf-32-be"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
