@@ -130,9 +130,8 @@ class TableReader:
             try:
                 return [(1, _cell(yaml.load(text, _Plain)))]
             except (yaml.YAMLError, ValueError, RecursionError) as error:
-                reason = " ".join(str(error).split())
                 raise ValueError(
-                    f"{self.name}: invalid YAML ({reason:.200}). Correct it, or write it as JSON."
+                    f"{self.name}: invalid YAML ({_problem(error)}). Correct it, or write it as JSON."
                 ) from None
         header = text.partition("\n")[0].lower()
         delimiter = ";" if header.count(";") > header.count(",") else ","
@@ -467,7 +466,13 @@ def _is_text(kind: Any) -> bool:
 
 
 class _Plain(yaml.SafeLoader):
-    """A YAML loader without aliases, which could fill the memory."""
+    """A YAML loader without aliases, which could fill the memory, and without repeated keys."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
+            raise yaml.YAMLError("a key appears twice in one object")
+        return mapping
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -475,6 +480,14 @@ class _Plain(yaml.SafeLoader):
                 "aliases are not supported, since a small file with aliases can fill the memory"
             )
         return super().compose_node(parent, index)
+
+
+def _problem(error: Exception) -> str:
+    """Return an error's text without the lines of the file."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return one_line(str(error))
+    mark = error.problem_mark
+    return f"{error.problem:.100}, line {mark.line + 1}" if mark else f"{error.problem:.100}"
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
