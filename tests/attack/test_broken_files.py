@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.program import run
 from budgetkit.files import data_path
 from tests import made_sessions
 
@@ -215,3 +216,49 @@ def test_an_unreadable_number_of_a_bill_is_not_dropped_in_silence(
         notes = [*bk.load_trace(path).warnings, *(str(note.message) for note in caught)]
     wanted = ("Not read: usage fields", "Left out: a request whose usage is unreadable")
     assert any(note.startswith(wanted) and field in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "content: my SECRET: is: this",
+        'content: "SECRET',
+        "? [SECRET]",
+        "content: @SECRET",
+        'content: "\\qSECRET"',
+        "content: !x SECRET",
+    ],
+)
+def test_an_error_about_yaml_quotes_no_text(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "chat.yaml"
+    path.write_text(f"- role: user\n  {line}\n")
+    with pytest.raises(ValueError, match=r"invalid YAML \(.*line \d") as error:
+        bk.load_trace(path)
+    assert "SECRET" not in str(error.value)
+
+
+def test_yaml_with_a_repeated_key_is_refused_as_json_is(tmp_path: Path) -> None:
+    path = tmp_path / "chat.yaml"
+    path.write_text("- role: user\n  content: one\n  content: two\n")
+    with pytest.raises(ValueError, match="a key appears twice"):
+        bk.load_trace(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "User: Grüße\nAssistant: Hello\n"),
+        ("a.csv", "role,content\nuser,Grüße\nassistant,Hello\n"),
+        ("a.json", '[{"role":"user","content":"Grüße"},{"role":"assistant","content":"Hello"}]'),
+    ],
+)
+def test_utf_32_is_read_whole(name: str, text: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    trace = bk.load_trace(tmp_path / name)
+    assert [message.text for message in trace.messages] == ["Grüße", "Hello"]
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--save-baseline"])
+def test_an_empty_path_of_a_baseline_is_refused(option: str) -> None:
+    assert run(["check", "support-chat", option, ""]) == 2

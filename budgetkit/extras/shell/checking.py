@@ -111,8 +111,10 @@ def check_command(
     )
     if checked.cut and limits["most_cut"] is None:
         warn_caller(f"{checked.losing}, and no limit is set. Set one, such as --most-cut 0.1.")
-    changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
-    if saved_as:
+    changes, since = (
+        ({}, "") if baseline is None else (growth(baseline, checked), Path(baseline).stem)
+    )
+    if saved_as is not None:
         save_baseline(saved_as, checked)
     _show(checked, changes, since, "json" if as_json else form)
     return 0 if checked.passed else 1
