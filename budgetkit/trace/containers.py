@@ -172,6 +172,13 @@ _SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as #
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
+# By a mark at the start, or by the zeros in the first characters.
+_WIDE = re.compile(
+    rb"(?P<utf_32>\xff\xfe\0\0|\0\0\xfe\xff)|(?P<utf_16>\xff\xfe|\xfe\xff)"
+    rb"|(?P<utf_32_le>(?:[^\0]\0{3}){2})|(?P<utf_32_be>(?:\0{3}[^\0]){2})"
+    rb"|(?P<utf_16_le>[^\0]\0.\0)|(?P<utf_16_be>\0[^\0]\0.)",
+    re.DOTALL,
+)
 #: The number of Zstandard as a compression method in zip files.
 _ZSTANDARD = 93
 #: Compression methods that can take gigabytes in a zip, for one unpacked block or for a dictionary.
@@ -336,19 +343,8 @@ def _content(stream: BinaryIO, name: str) -> bytes:
 
 def _wide(head: bytes) -> str:
     """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
-    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
-        return "utf-32"
-    if head[1:4] == bytes(3) and head[0]:
-        return "utf-32-le"
-    if head[:3] == bytes(3) and head[3:4] > b"\0":
-        return "utf-32-be"
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
-        return "utf-16-le"
-    if len(head) >= 4 and head[0] == head[2] == 0 and head[1]:
-        return "utf-16-be"
-    return ""
+    found = _WIDE.match(head)
+    return (found and found.lastgroup) or ""
 
 
 def foreign_kind(head: bytes) -> str:
