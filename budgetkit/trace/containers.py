@@ -265,7 +265,9 @@ class Opener:
                 raise ValueError(
                     f"{name} is compressed with {packing}, which is not supported. Compress it with deflate."
                 )
-        members = [m for m in members if not m.filename.startswith(("__MACOSX", "."))]
+        members = [
+            m for m in members if not m.filename.removeprefix("./").startswith(("__MACOSX", "."))
+        ]
         names = {member.filename for member in members}
         if "xl/workbook.xml" in names:
             stream.seek(0)

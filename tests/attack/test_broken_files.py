@@ -69,6 +69,14 @@ def test_a_zip_with_a_file_without_a_name_is_read(tmp_path: Path) -> None:
     assert bk.load_trace(path).messages[0].text == "Hello"
 
 
+def test_names_in_a_zip_may_begin_at_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "chats.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("./a.json", "b.json", ".hidden.json"):
+            archive.writestr(name, '[{"role": "user", "content": "Hello"}]')
+    assert len(bk.load_traces(path)) == 2
+
+
 _ENDLESS = """
 CREATE TABLE session (id TEXT, directory TEXT, title TEXT, parent_id TEXT);
 INSERT INTO session VALUES ('s', '/p', 't', NULL);
