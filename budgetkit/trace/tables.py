@@ -128,10 +128,12 @@ class TableReader:
         suffix = PurePosixPath(self.name).suffix
         if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
             try:
-                return [(1, _cell(yaml.load(text, _Plain)))]
+                # from a stream, so that an error quotes no line of it
+                return [(1, _cell(yaml.load(io.StringIO(text), _Plain)))]
             except (yaml.YAMLError, ValueError, RecursionError) as error:
+                reason = " ".join(str(error).split())
                 raise ValueError(
-                    f"{self.name}: invalid YAML ({_problem(error)}). Correct it, or write it as JSON."
+                    f"{self.name}: invalid YAML ({reason:.200}). Correct it, or write it as JSON."
                 ) from None
         header = text.partition("\n")[0].lower()
         delimiter = ";" if header.count(";") > header.count(",") else ","
@@ -480,14 +482,6 @@ class _Plain(yaml.SafeLoader):
                 "aliases are not supported, since a small file with aliases can fill the memory"
             )
         return super().compose_node(parent, index)
-
-
-def _problem(error: Exception) -> str:
-    """Return an error's text without the lines of the file."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return one_line(str(error))
-    mark = error.problem_mark
-    return f"{error.problem:.100}, line {mark.line + 1}" if mark else f"{error.problem:.100}"
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
