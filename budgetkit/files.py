@@ -156,6 +156,27 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
     )
 
 
+def plain_name(name: str) -> str:
+    """Return a name inside a folder, or raise an error if it leads elsewhere.
+
+    >>> plain_name("../x")
+    Traceback (most recent call last):
+    ValueError: Invalid id of a session or message: '../x'. Use a name without a path.
+    """
+    if name in ("", ".", "..") or {*name} & {*"/\\:\0"}:
+        raise ValueError(
+            f"Invalid id of a session or message: {ascii(name)[:80]}. Use a name without a path."
+        )
+    return name
+
+
+# A view may count without end, and a computed column may fill the memory.
+_COMPUTED = (
+    "SELECT 1 FROM sqlite_master AS it JOIN pragma_table_xinfo(it.name)"
+    " WHERE it.name IN ('session', 'message', 'part') AND (it.type = 'view' OR hidden)"
+)
+
+
 def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     """Read rows of an SQLite file without changing it."""
     sqlite3 = import_module("sqlite3")  # which a list without databases need not wait for
@@ -164,6 +185,8 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
     place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
     try:
         with closing(sqlite3.connect(place, uri=True)) as connection:
+            if connection.execute(_COMPUTED).fetchone():
+                raise sqlite3.Error("it computes its rows")
             return list(connection.execute(query, values))
     except sqlite3.Error as error:
         raise ValueError(

@@ -162,6 +162,13 @@ _SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as #
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
+# By a mark at the start, or by the zeros in the first characters.
+_WIDE = re.compile(
+    rb"(?P<utf_32>\xff\xfe\0\0|\0\0\xfe\xff)|(?P<utf_16>\xff\xfe|\xfe\xff)"
+    rb"|(?P<utf_32_le>(?:[^\0]\0{3}){2})|(?P<utf_32_be>(?:\0{3}[^\0]){2})"
+    rb"|(?P<utf_16_le>[^\0]\0.\0)|(?P<utf_16_be>\0[^\0]\0.)",
+    re.DOTALL,
+)
 #: The number of Zstandard as a compression method in zip files.
 _ZSTANDARD = 93
 #: Compression methods that can take gigabytes in a zip, for one unpacked block or for a dictionary.
@@ -195,7 +202,7 @@ class Opener:
             content = _content(stream, name)
             outflow = self.outflow or Outflow(name, len(content))
             yield name, TableReader(name, self.columns).binary(content, kind, outflow)
-        elif encoding := _utf16(head):
+        elif encoding := _wide(head):
             text = _content(stream, name).decode(encoding, "replace")
             utf8 = io.BytesIO(text.encode("utf-8", "replace"))
             yield from replace(self, progress=None).parts(utf8, name)
@@ -240,7 +247,7 @@ class Opener:
             raise ValueError(
                 f"{name} is not a readable zip file ({error}). Zip it again."
             ) from None
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [m for m in archive.infolist() if m.filename and not m.is_dir()]
         if len(members) > MOST_MEMBERS:
             raise self.outflow.exceeded(f"{MOST_MEMBERS:,} files")
         for member in members:
@@ -248,7 +255,9 @@ class Opener:
                 raise ValueError(
                     f"{name} is compressed with {packing}, which is not supported. Compress it with deflate."
                 )
-        members = [m for m in members if not m.filename.startswith(("__MACOSX", "."))]
+        members = [
+            m for m in members if not m.filename.removeprefix("./").startswith(("__MACOSX", "."))
+        ]
         names = {member.filename for member in members}
         if "xl/workbook.xml" in names:
             stream.seek(0)
@@ -324,14 +333,10 @@ def _content(stream: BinaryIO, name: str) -> bytes:
     return bytes(content)
 
 
-def _utf16(head: bytes) -> str:
-    """Return the encoding of UTF-16 text, or "" for other text."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    for encoding, zeros in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if head[zeros:4:2] == b"\0\0" and head[1 - zeros]:
-            return encoding
-    return ""
+def _wide(head: bytes) -> str:
+    """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
+    found = _WIDE.match(head)
+    return (found and found.lastgroup) or ""
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:

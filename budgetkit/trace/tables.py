@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -40,7 +40,9 @@ _PAGE_KINDS = (5, 7, 8)
 # Types of Thrift's compact protocol.
 _TRUTHS = (1, 2)
 _NUMBERS = (4, 5, 6)
+_FIXED = {3: 1, 7: 8}  # a byte and a float, with their sizes
 _TEXT = 8
+_LIST = 9
 _STRUCTURE = 12
 _ROWS = 1_024  # rows that become values at a time
 _BLOCK = 1 << 16
@@ -121,7 +123,8 @@ class TableReader:
         suffix = PurePosixPath(self.name).suffix
         if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
             try:
-                return [(1, _cell(yaml.load(text, _Plain)))]
+                # from a stream, so that an error quotes no line of it
+                return [(1, _cell(yaml.load(io.StringIO(text), _Plain)))]
             except (yaml.YAMLError, ValueError, RecursionError) as error:
                 reason = " ".join(str(error).split())
                 raise ValueError(
@@ -312,10 +315,12 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
     _check_types(file.schema_arrow)
     unpacked = 0
     largest = 1
-    for group, place in product(range(meta.num_row_groups), range(meta.num_columns)):
-        chunk = meta.row_group(group).column(place)
-        at = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
-        end = at + chunk.total_compressed_size
+    # pyarrow's own objects for columns end the process if a statistic is broken.
+    footer, _ = _structure(content, len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    for column in chain.from_iterable(group[1] for group in footer[4]):
+        about = column[3]
+        at = min(about.get(11) or about[9], about[9])
+        end = at + about[7]
         # The reader takes as much memory as each page says, whatever the footer says of its column.
         while at < end:
             page, at = _structure(content, at)
@@ -345,7 +350,29 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise ValueError("a number in a page header is too long")
+        raise ValueError("a number is too long")
+
+    def value(kind: int) -> Any:
+        nonlocal place
+        if kind == _STRUCTURE:
+            fields, place = _structure(content, place)
+            return fields
+        if kind in _FIXED:
+            place += _FIXED[kind]
+        elif kind == _LIST:
+            head = content[place]
+            place += 1
+            size = varint() if head >= 0xF0 else head >> 4
+            return [value(head & 0x0F) for _ in range(size)]
+        elif kind == _TEXT:
+            size = varint()
+            place += size
+        elif kind in _NUMBERS:
+            number = varint()
+            return number >> 1 ^ -(number & 1)
+        else:
+            raise ValueError("the file has a structure of an unknown form")
+        return None
 
     fields: dict[int, Any] = {}
     field = 0
@@ -353,16 +380,8 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
         place += 1
         kind = head & 0x0F
         field = field + (head >> 4) if head >> 4 else varint()
-        if kind == _TEXT:
-            size = varint()
-            place += size
-        elif kind == _STRUCTURE:
-            fields[field], place = _structure(content, place)
-        elif kind in _NUMBERS:
-            number = varint()
-            fields[field] = number >> 1 ^ -(number & 1)
-        elif kind not in _TRUTHS:
-            raise ValueError("a page header has an unknown form")
+        if kind not in _TRUTHS:
+            fields[field] = value(kind)
     return fields, place + 1
 
 
@@ -392,6 +411,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
         reader = (pa.ipc.open_stream if content.startswith(_STREAM) else pa.ipc.open_file)(file)
         _check_types(reader.schema)
         table = reader.read_all()
+    table.validate(full=True)
     yield from _rows(table.to_batches(max_chunksize=_ROWS), outflow)
 
 
@@ -441,7 +461,13 @@ def _is_text(kind: Any) -> bool:
 
 
 class _Plain(yaml.SafeLoader):
-    """A YAML loader without aliases, which could fill the memory."""
+    """A YAML loader without aliases, which could fill the memory, and without repeated keys."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
+            raise yaml.YAMLError("a key appears twice in one object")
+        return mapping
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget import brief
-from budgetkit.files import database_rows, read_table, write_whole
+from budgetkit.files import database_rows, plain_name, read_table, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,9 @@ BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compac
 _KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
+# The times of Python's calendar, in seconds since 1970; a broken clock may say others.
+_YEAR_1 = -62_135_596_800
+_YEAR_9999 = 253_402_300_799
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_BILLS = 50_000
 _PROCESS_SHARE = 10_000_000  # bytes of sessions that make a process of their own worth its start
@@ -57,7 +60,7 @@ class SessionFile:
     @property
     def changed(self) -> datetime:
         """Time of the last change."""
-        return datetime.fromtimestamp(self.modified / 1e9, UTC)
+        return datetime.fromtimestamp(min(max(_YEAR_1, self.modified / 1e9), _YEAR_9999), UTC)
 
     @property
     def key(self) -> str:
@@ -230,14 +233,14 @@ def _stored(database: SessionFile) -> list[SessionFile]:
         return [
             replace(
                 database,
-                path=database.path / id,
+                path=database.path / plain_name(id),
                 size=0,
-                modified=changed * 1_000_000,
+                modified=int(changed) * 1_000_000,
                 folder=folder,
             )
             for id, folder, changed in database_rows(database.path, query)
         ]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return [database]
 
 
@@ -273,7 +276,7 @@ def bills_of(
     kept: dict[str, Any] = {}
     path = _bills_path()
     if path is not None:
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             content = json.loads(path.read_bytes())
             if content["by"] == _written_by():
                 kept = {key: row for key, row in content["bills"].items() if {*row} == _KEPT}
@@ -292,8 +295,8 @@ def bills_of(
             # A folder that cannot be written to keeps none.
             with suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not path.exists():
-                    path.touch(mode=0o600)
+                path.touch(mode=0o600)
+                path.chmod(0o600)
                 newest = dict([*kept.items()][-_MOST_BILLS:])
                 content = {"by": _written_by(), "bills": newest}
                 write_whole(path, json.dumps(content).encode())
@@ -355,11 +358,14 @@ def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bills_path() -> Path | None:
-    """Return the file of bills, or None if the cache is disabled."""
+    """Return the file of bills, or None if it is disabled or not a regular file."""
     usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     folder = str(Path(usual or Path.home() / ".cache") / "budgetkit")
     named = os.environ.get("BUDGETKIT_CACHE", folder)
-    return Path(named).expanduser() / "bills.json" if named else None
+    path = Path(named).expanduser() / "bills.json"
+    # Anything else of that name is not ours: a link may lead to a file that matters, and a pipe may never end.
+    is_ours = not os.path.lexists(path) or stat.S_ISREG(path.lstat().st_mode)
+    return path if named and is_ours else None
 
 
 def _written_by() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import brief
-from budgetkit.files import database_rows
+from budgetkit.files import database_rows, plain_name
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
@@ -359,7 +359,9 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
             query = f"SELECT id, data FROM {table} WHERE {of}_id = ? ORDER BY id"
             rows = database_rows(database, query, id)
             return [{**json.loads(data), "id": name} for name, data in rows]
-        files = sorted((storage / table / id).glob("*.json"))
+        folder = storage / table / plain_name(id)
+        is_inside = folder.resolve() == storage.resolve() / table / id
+        files = sorted(folder.glob("*.json")) if is_inside else []
         return [json.loads(file.read_bytes()) for file in files if not file.is_symlink()]
 
     messages = [

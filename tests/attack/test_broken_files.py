@@ -1,0 +1,272 @@
+"""Files that were broken on purpose give a value or an error in words, and end no process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import warnings
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.extras.shell.program import run
+from budgetkit.files import data_path
+from tests import made_sessions
+
+# Every byte of a table in turn; a library that reads past its end, or throws where nothing catches, ends this process.
+_EACH_BYTE = """
+import io, sys
+import pyarrow as pa
+from pyarrow import ipc, parquet
+import budgetkit as bk
+
+kind, path = sys.argv[1:]
+rows = [["user", "assistant"] * 4, [f"text number {n}" for n in range(8)]]
+table = pa.table(dict(zip(["role", "content"], rows)))
+stream = io.BytesIO()
+if kind == "parquet":
+    parquet.write_table(table, stream)
+else:
+    with ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+whole = stream.getvalue()
+read = 0
+for place in range(4, len(whole)):
+    for byte in (0, 127, whole[place] ^ 1):
+        with open(path, "wb") as file:
+            file.write(whole[:place] + bytes([byte]) + whole[place + 1 :])
+        try:
+            read += bool(bk.load_traces(path))
+        except ValueError:
+            pass
+print("read", read)
+"""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_table_with_a_broken_byte_ends_no_process(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, "-W", "ignore", "-c", _EACH_BYTE, kind, str(tmp_path / f"a.{kind}")]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert child.returncode == 0, child.stderr[-800:]
+    assert int(child.stdout.split()[1]) > 100
+
+
+def test_a_zip_with_a_file_without_a_name_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "chat.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("chat.json", '[{"role": "user", "content": "Hello"}]')
+        nameless = zipfile.ZipInfo("x")
+        archive.writestr(nameless, "")
+        nameless.filename = ""
+    assert bk.load_trace(path).messages[0].text == "Hello"
+
+
+def test_names_in_a_zip_may_begin_at_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "chats.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("./a.json", "b.json", ".hidden.json"):
+            archive.writestr(name, '[{"role": "user", "content": "Hello"}]')
+    assert len(bk.load_traces(path)) == 2
+
+
+_ENDLESS = """
+CREATE TABLE session (id TEXT, directory TEXT, title TEXT, parent_id TEXT);
+INSERT INTO session VALUES ('s', '/p', 't', NULL);
+CREATE VIEW message AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+    SELECT x AS id, 's' AS session_id, x AS time_created, x AS time_updated, '{}' AS data FROM c;
+CREATE VIEW part AS SELECT id, id AS message_id, session_id, time_created, data FROM message;
+"""
+
+
+def test_a_database_whose_view_never_ends_is_listed_as_unreadable(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(_ENDLESS)
+    code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    environment = {**os.environ, "BUDGETKIT_CACHE": ""}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert child.stdout == "1\n", child.stderr[-800:]
+
+
+_TABLES = """
+CREATE TABLE session (id TEXT, directory TEXT, title TEXT, parent_id TEXT);
+CREATE TABLE message (id TEXT, session_id TEXT, time_created, time_updated, data TEXT);
+"""
+
+
+@pytest.mark.parametrize("when", ["9e999", "9223372036854775", "'soon'", "-9223372036854775"])
+def test_a_session_changed_in_no_year_of_the_calendar_is_listed(when: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(
+            f"{_TABLES} INSERT INTO session (id) VALUES ('ses_1');"
+            f"INSERT INTO message VALUES ('m', 'ses_1', 1, {when}, '{{}}')"
+        )
+    assert len(bk.sessions(tmp_path)) == 1
+
+
+def test_a_computed_column_is_not_read(tmp_path: Path) -> None:
+    computed = _TABLES.replace("directory TEXT", "directory AS (hex(zeroblob(1000)))")
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.executescript(
+            f"{computed} INSERT INTO session (id) VALUES ('ses_1');"
+            "INSERT INTO message VALUES ('m', 'ses_1', 1, 1, '{}')"
+        )
+    assert [Path(path).name for path in bk.sessions(tmp_path)["path"]] == ["opencode.db"]
+
+
+def test_an_id_in_a_database_names_no_file_elsewhere(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.jsonl"
+    shutil.copy(data_path("traces/made-up-session.jsonl"), outside)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    with closing(sqlite3.connect(inside / "opencode.db")) as connection:
+        connection.executescript(
+            f"{_TABLES} INSERT INTO session (id) VALUES ('{outside}');"
+            f"INSERT INTO message VALUES ('m', '{outside}', 1, 1, '{{}}')"
+        )
+    (row,) = bk.sessions(inside, billed=True).to_dict("records")
+    assert Path(row["path"]) == inside / "opencode.db"
+    assert row["requests"] != 139
+
+
+@pytest.mark.parametrize("way", ["absolute", "above", "link"])
+def test_a_session_in_files_names_no_folder_elsewhere(way: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    text = {"type": "text", "text": "A text outside", "id": "p"}
+    (outside / "p.json").write_text(json.dumps(text))
+    storage = tmp_path / "storage"
+    for folder in ("session/p", "message/ses_1", "part"):
+        (storage / folder).mkdir(parents=True)
+    id = {"absolute": str(outside), "above": "../../outside", "link": "m"}[way]
+    if way == "link":
+        (storage / "part/m").symlink_to(outside)
+    message = {"id": id, "role": "user"}
+    (storage / "message/ses_1/m.json").write_text(json.dumps(message))
+    session = storage / "session/p/ses_1.json"
+    session.write_text('{"id": "ses_1", "title": "t"}')
+    try:
+        texts = [message.text for message in bk.load_trace(session).messages]
+    except ValueError:
+        texts = []
+    assert "A text outside" not in texts
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of bills in an empty cache folder, beside a folder with one session."""
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(made_sessions.claude_code(made_sessions.requests(1, 3)))
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache/bills.json"
+
+
+def _requests(cache: Path) -> list[int]:
+    table = bk.sessions(cache.parent.parent / "sessions", billed=True)
+    return [int(requests) for requests in table["requests"]]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_the_file_of_bills_is_not_written_through_a_link(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    for goal in ("mine.txt", "new.txt"):
+        cache.symlink_to(tmp_path / goal)
+        assert _requests(cache) == [3]
+        cache.unlink()
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert not (tmp_path / "new.txt").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are files here")
+def test_a_pipe_in_place_of_the_file_of_bills_holds_nobody_up(cache: Path) -> None:
+    os.mkfifo(cache)
+    code = "import sys, budgetkit as bk; bk.sessions(sys.argv[1], billed=True)"
+    command = [sys.executable, "-c", code, str(cache.parent.parent / "sessions")]
+    assert subprocess.run(command, timeout=60).returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file has no mode")
+def test_only_the_owner_reads_the_file_of_bills(cache: Path) -> None:
+    cache.write_text("[" * 100_000)
+    cache.chmod(0o644)
+    assert _requests(cache) == [3]
+    assert cache.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("number", [1000.5, "many", True], ids=str)
+@pytest.mark.parametrize(
+    "field", ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation"]
+)
+def test_an_unreadable_number_of_a_bill_is_not_dropped_in_silence(
+    field: str, number: object, tmp_path: Path
+) -> None:
+    content = made_sessions.claude_code(made_sessions.requests(1, 3)).decode()
+    records = [json.loads(line) for line in content.splitlines()]
+    billed = [record["message"]["usage"] for record in records if record["type"] == "assistant"]
+    if field == "cache_creation":
+        billed[-1][field]["ephemeral_1h_input_tokens"] = number
+    else:
+        billed[-1][field] = number
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        notes = [*bk.load_trace(path).warnings, *(str(note.message) for note in caught)]
+    wanted = ("Not read: usage fields", "Left out: a request whose usage is unreadable")
+    assert any(note.startswith(wanted) and field in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "content: my SECRET: is: this",
+        'content: "SECRET',
+        "? [SECRET]",
+        "content: @SECRET",
+        'content: "\\qSECRET"',
+        "content: !x SECRET",
+    ],
+)
+def test_an_error_about_yaml_quotes_no_text(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "chat.yaml"
+    path.write_text(f"- role: user\n  {line}\n")
+    with pytest.raises(ValueError, match=r"invalid YAML \(.*line \d") as error:
+        bk.load_trace(path)
+    assert "SECRET" not in str(error.value)
+
+
+def test_yaml_with_a_repeated_key_is_refused_as_json_is(tmp_path: Path) -> None:
+    path = tmp_path / "chat.yaml"
+    path.write_text("- role: user\n  content: one\n  content: two\n")
+    with pytest.raises(ValueError, match="a key appears twice"):
+        bk.load_trace(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "User: Grüße\nAssistant: Hello\n"),
+        ("a.csv", "role,content\nuser,Grüße\nassistant,Hello\n"),
+        ("a.json", '[{"role":"user","content":"Grüße"},{"role":"assistant","content":"Hello"}]'),
+    ],
+)
+def test_utf_32_is_read_whole(name: str, text: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    trace = bk.load_trace(tmp_path / name)
+    assert [message.text for message in trace.messages] == ["Grüße", "Hello"]
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--save-baseline"])
+def test_an_empty_path_of_a_baseline_is_refused(option: str) -> None:
+    assert run(["check", "support-chat", option, ""]) == 2
