@@ -146,7 +146,8 @@ class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
     """The websocket of a page, which accepts only messages that its server can read.
 
     Jupyter and Voilà read as many offsets as a message states: eight bytes would keep the server busy for ever, and so
-    would an answer to a page that does not speak version 1 of the protocol.
+    would an answer to a page that does not speak version 1 of the protocol. They copy each part: 100 kB whose parts
+    overlap would take 600 MB.
     """
 
     async def pre_get(self) -> None:
@@ -157,10 +158,13 @@ class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
         await super().pre_get()
 
     def on_message(self, ws_message: str | bytes) -> None:
-        """Close the connection if a message states more offsets than it holds."""
-        if isinstance(ws_message, bytes) and (
-            1 < int.from_bytes(ws_message[:8], "little") < len(ws_message) // 8
-        ):
+        """Close the connection if a message states more offsets than it holds, or its parts overlap."""
+        offsets: list[int] = []
+        if isinstance(ws_message, bytes):
+            number = int.from_bytes(ws_message[:8], "little")
+            if 1 < number < len(ws_message) // 8:
+                offsets = [*memoryview(ws_message)[8 : 8 * number + 8].cast("Q")]
+        if offsets and offsets == sorted(offsets):
             super().on_message(ws_message)
         else:
             self.close(1007, "Unreadable message.")
