@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import budgetkit as bk
+
 
 def websocket_message(offsets: list[int], size: int) -> bytes:
     """Write a message of the kernels' protocol with the given offsets, filled up with blanks."""
@@ -37,3 +39,13 @@ def test_a_message_whose_parts_overlap_is_not_read(
     monkeypatch.setattr(page, "close", lambda code, reason: events.append(code), raising=False)
     page.on_message(websocket_message(offsets, 20_000))
     assert events == (["read"] if is_read else [1007])
+
+
+def test_what_google_genai_sends_is_counted() -> None:
+    """Tools under "config", and a cache in snake case, counted nothing."""
+    body = {"model": "gemini-2.5-flash", "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    tools = [{"function_declarations": [{"name": "ping", "description": "Look. " * 500}]}]
+    inside = bk.count_request({**body, "config": {"tools": tools}})
+    assert inside.tokens == bk.count_request({**body, "tools": tools}).tokens > 500
+    for state in ({"cached_content": "c"}, {"config": {"cached_content": "c"}}):
+        assert bk.count_request({**body, **state}).uncounted == ("server state (cachedContent)",)
