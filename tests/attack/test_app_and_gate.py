@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.gate import check
+from budgetkit.requests.reading.tools import has_more_pages
 
 
 def websocket_message(offsets: list[int], size: int) -> bytes:
@@ -49,3 +51,78 @@ def test_what_google_genai_sends_is_counted() -> None:
     assert inside.tokens == bk.count_request({**body, "tools": tools}).tokens > 500
     for state in ({"cached_content": "c"}, {"config": {"cached_content": "c"}}):
         assert bk.count_request({**body, **state}).uncounted == ("server state (cachedContent)",)
+
+
+BUDGET = bk.Budget(
+    2_000,
+    [bk.Reserve("output", 500, serves="output")],
+    [bk.Allocation("system", 200, required=True), bk.Allocation("history", keep="newest")],
+    remainder="history",
+    roles={
+        "system": "system",
+        "tools": "system",
+        "user": "history",
+        "assistant": "history",
+        "current": "history",
+    },
+)
+HELLO = [{"role": "user", "content": "Hello"}]
+LONG = {"type": "object", "properties": {"a": {"type": "string", "description": "word " * 500}}}
+CLAUDE = {"model": "claude-sonnet-4-5", "messages": HELLO, "system": "Be brief."}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"messages": HELLO}, ""),
+        ({"input": HELLO, "previous_response_id": "r"}, "estimate"),
+        ({"input": HELLO, "conversation": "c"}, "estimate"),
+        (
+            {
+                "contents": [{"role": "user", "parts": [{"text": "Hello"}]}],
+                "cachedContent": "c",
+            },
+            "estimate",
+        ),
+        ({"messages": HELLO, "prediction": {"type": "content", "content": "x"}}, "estimate"),
+        ({"messages": HELLO, "web_search_options": {}}, "estimate"),
+        ({"messages": HELLO, "has_more": True}, "estimate"),
+        ({**CLAUDE, "mcp_servers": [{"name": "a"}]}, "estimate"),
+        ({**CLAUDE, "output_format": {"type": "json_schema", "schema": LONG}}, "cap"),
+        (
+            {
+                "messages": HELLO,
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "a", "schema": LONG},
+                },
+            },
+            "cap",
+        ),
+        (
+            {
+                "input": HELLO,
+                "text": {"format": {"type": "json_schema", "name": "a", "schema": LONG}},
+            },
+            "cap",
+        ),
+    ],
+)
+def test_the_gate_reads_what_stands_beside_the_messages(body: dict[str, Any], code: str) -> None:
+    """Stored state, servers' tools and answer schemas of a recorded request counted nothing there."""
+    result = check(BUDGET, traces=[bk.load_trace(body)], counter="o200k_base")
+    assert code in {failure.code for failure in result.failures} if code else result.passed
+
+
+def test_a_cursor_beside_the_result_means_more_pages() -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "ping"}]}}
+    assert has_more_pages({**answer, "nextCursor": "x"})
+    assert not has_more_pages(answer)
+
+
+@pytest.mark.parametrize("key", ["body", "contents", "input", "message"])
+def test_a_message_without_content_is_refused(key: str) -> None:
+    """Its text, under another key, counted nothing."""
+    trace = bk.Trace("odd", (bk.Message({"role": "user", key: "word " * 5_000}),))
+    with pytest.raises(ValueError, match="No 'content' in message 1 of odd"):
+        check(BUDGET, traces=[trace], counter="o200k_base")

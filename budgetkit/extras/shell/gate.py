@@ -45,7 +45,7 @@ from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.message import misspelt_keys
+from budgetkit.message import Raw, misspelt_keys
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
@@ -53,9 +53,9 @@ from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import read_tools
-from budgetkit.requests.billing.charges import unwritten_tools
-from budgetkit.requests.reading.request import ProviderRequest
-from budgetkit.requests.reading.tools import tool_name
+from budgetkit.requests.billing.charges import count_charges, unwritten_tools
+from budgetkit.requests.reading.request import ProviderRequest, read_request
+from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
@@ -67,6 +67,13 @@ _PATH = re.compile(
 )
 #: Keys outside the messages that may contain a part of the prompt, which is not read there.
 _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
+#: Empty messages in each format, to read the other fields of a recorded request.
+_NO_MESSAGES: Mapping[object, Raw] = {
+    "openai-responses": {"input": []},
+    "gemini": {"contents": []},
+    "anthropic": {"messages": [], "system": ""},
+    "bedrock": {"messages": [], "inferenceConfig": {}},
+}
 
 
 @dataclass(frozen=True)
@@ -318,6 +325,11 @@ def check(
             raise TypeError(wrong_type("conversation", trace, "a Trace from budgetkit.load_traces"))
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
+        asked = _beside(trace)
+        # Fields of a file, such as its title, are no fields of the request.
+        uncounted += [part for part in asked.uncounted if not part.startswith("field ")]
+        if any(map(trace.fields.get, FURTHER_PAGES)):
+            uncounted.append("further pages of messages")
         models.append(model or own_model(trace))
         if tools:
             trace = replace(trace, tools=tools)
@@ -327,6 +339,11 @@ def check(
         for name, tokens in prompt_sizes.items():
             of_tools = [item.tokens for item in tally.schemas if item.section == name]
             demand[name] = tokens + sum(of_tools)
+        if asked.schema:
+            asked = replace(asked, messages=trace.messages[:1], model=trace.model or "")
+            charges = trace.framing_of(count, own_framing).charges(asked)
+            schema = [charge for charge in charges if charge.kind == "answer schema"]
+            demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
         requests = Requests(lines, one_line(trace.id), demand)
         own_failures = list(requests.failures(floors, fixed))
@@ -406,10 +423,21 @@ def _check_messages(trace: Trace) -> None:
                 "leave it out."
             )
     for place, message in enumerate(trace.messages, start=1):
+        if message.is_empty and "content" not in message.raw and "format" not in trace.fields:
+            raise ValueError(
+                f"No 'content' in message {place} of {one_line(trace.id)}. Add it, or leave the message out."
+            )
         for problem, advice in misspelt_keys(message.raw):
             raise ValueError(
                 f"{problem} in message {place} of {one_line(trace.id)}. {advice}, or leave it out."
             )
+
+
+def _beside(trace: Trace) -> ProviderRequest:
+    """Read the fields of a recorded request other than its messages and tools."""
+    return read_request(
+        {**trace.fields, **_NO_MESSAGES.get(trace.fields.get("format"), {"messages": []})}
+    )
 
 
 def _estimated(

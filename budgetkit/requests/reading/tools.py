@@ -32,7 +32,7 @@ _DECLARATIONS = ("functionDeclarations", "function_declarations")
 # What may stand around a list of tools: a JSON-RPC answer, a request's body, Converse's configuration.
 _ENVELOPES = ("result", "toolConfig", "tools")
 _DEEPEST_ENVELOPE = 4
-_FURTHER_PAGES = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
+FURTHER_PAGES = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
 # Entries of Converse's list that are no tools.
 _NO_TOOLS = {"cachePoint"}
 _DEFINITIONS = ("definitions", "$defs")
@@ -172,7 +172,9 @@ def has_more_pages(value: Any) -> bool:
     """Return True if an MCP server's answer has further pages."""
     answer = value.get("result", value) if isinstance(value, Mapping) else None
     return (
-        isinstance(answer, Mapping) and "tools" in answer and any(map(answer.get, _FURTHER_PAGES))
+        isinstance(answer, Mapping)
+        and "tools" in answer
+        and any(map({**answer, **value}.get, FURTHER_PAGES))
     )
 
 
