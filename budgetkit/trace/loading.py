@@ -67,6 +67,10 @@ class NoConversationError(ValueError):
     """The error for a value without a conversation."""
 
 
+class UnreadableFileError(UserWarning, ValueError):
+    """The warning about a broken JSON file in a folder, which the gate raises."""
+
+
 @dataclass(frozen=True)
 class Loader:
     """A loader of conversations from files and values."""
@@ -88,6 +92,8 @@ class Loader:
                     raise
                 except ValueError as error:
                     refused[path.name] = str(error)
+                    if ".json" in path.name and not isinstance(error, NoConversationError):
+                        warn_caller(f"Left out: {error}", UnreadableFileError)
             if next(places) == 0:
                 raise ValueError(next(iter(refused.values())))
         else:

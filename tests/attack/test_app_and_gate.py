@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
+from budgetkit.extras.shell.program import run
+from budgetkit.extras.shell.pytest_plugin import check_files
 from budgetkit.requests.reading.tools import has_more_pages
 
 
@@ -126,3 +130,30 @@ def test_a_message_without_content_is_refused(key: str) -> None:
     trace = bk.Trace("odd", (bk.Message({"role": "user", key: "word " * 5_000}),))
     with pytest.raises(ValueError, match="No 'content' in message 1 of odd"):
         check(BUDGET, traces=[trace], counter="o200k_base")
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+@pytest.mark.parametrize(
+    ("broken", "is_refused"),
+    [
+        ('{"messages": [{"role": "user", "content": "cut of', True),
+        ('{"messages": [], "messages": []}', True),
+        ('[{"role": "user", "content": 5}]', True),
+        ('{"name": "settings"}', False),
+    ],
+)
+def test_a_broken_file_in_a_folder_closes_the_gate(
+    broken: str, is_refused: bool, tmp_path: Path
+) -> None:
+    """It was left out with a note, and the rest of the folder opened the gate."""
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    (chats / "a.json").write_text(json.dumps(HELLO))
+    (chats / "b.json").write_text(broken)
+    (chats / "README.md").write_text("Our chats.")
+    budget = tmp_path / "budget.json"
+    budget.write_text(bk.state.to_json(BUDGET))
+    assert run(["check", "-b", str(budget), str(chats)]) == (2 if is_refused else 0)
+    if is_refused:
+        with pytest.raises(ValueError, match="b.json"):
+            check_files(BUDGET, traces=str(chats))

@@ -10,7 +10,7 @@ from typing import Any
 
 from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.amounts import whole_number
-from budgetkit.extras.shell.gate import CheckResult, check
+from budgetkit.extras.shell.gate import CheckResult, check, refusing_unreadable_files
 from budgetkit.extras.shell.inputs import BudgetCase, load_all, tools_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
@@ -43,11 +43,13 @@ def check_command(
             "Nothing to check. Pass conversations, --prompt, --tools or --model, or use --strict to check the "
             "budget alone."
         )
+    with refusing_unreadable_files():
+        traces = [trace for file in conversations for trace in load_all(file)]
     checked = check(
         case.budget,
         prompts=_prompts(prompts) or None,
         tools=[tool for file in tools for tool in tools_of(file)] or None,
-        traces=[trace for file in conversations for trace in load_all(file)] or None,
+        traces=traces or None,
         counter=case.counter,
         model=case.model,
         window=case.window,

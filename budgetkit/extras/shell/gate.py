@@ -8,8 +8,9 @@ and a fix. Misspelled, unknown, missing or wrongly typed input is an error, so t
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -57,6 +58,7 @@ from budgetkit.requests.billing.charges import count_charges, unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
+from budgetkit.trace.loading import UnreadableFileError
 
 Columns = dict[str, dict[str, Any]]
 # A visible character: not ignorable, no control, no blank (Braille and music have one each).
@@ -390,6 +392,14 @@ def check(
         strict=strict,
         failing=conversations_failing,
     )
+
+
+@contextmanager
+def refusing_unreadable_files() -> Iterator[None]:
+    """Raise an error about a broken file in a folder of conversations."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnreadableFileError)
+        yield
 
 
 def _texts(prompts: Any) -> dict[str, str]:

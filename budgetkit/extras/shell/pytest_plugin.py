@@ -55,5 +55,7 @@ def check_files(budget: Any, **sent: Any) -> CheckResult:
         sent["tools"] = inputs.tools_of(fspath(sent["tools"]))
     if (traces := sent.get("traces")) is not None:
         is_one = isinstance(traces, str | PathLike) or not isinstance(traces, Iterable)
-        sent["traces"] = chain.from_iterable(map(read_traces, [traces] if is_one else traces))
+        with gate.refusing_unreadable_files():
+            read = map(read_traces, [traces] if is_one else traces)
+            sent["traces"] = [*chain.from_iterable(read)]
     return gate.check(budget, **sent)  # type: ignore[no-any-return]
