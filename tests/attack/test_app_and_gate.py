@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.checking import growth
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.pytest_plugin import check_files
@@ -157,3 +158,10 @@ def test_a_broken_file_in_a_folder_closes_the_gate(
     if is_refused:
         with pytest.raises(ValueError, match="b.json"):
             check_files(BUDGET, traces=str(chats))
+
+
+def test_a_baseline_names_each_section_once(tmp_path: Path) -> None:
+    baseline = tmp_path / "base.json"
+    baseline.write_text('{"budgetkit": 1, "sections": {"system": 50, "system": 105}}')
+    with pytest.raises(ValueError, match="Duplicate key 'system'"):
+        growth(str(baseline), check(BUDGET, prompts={"system": "Be brief."}))

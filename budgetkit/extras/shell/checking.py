@@ -12,9 +12,10 @@ from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.amounts import whole_number
 from budgetkit.extras.shell.gate import CheckResult, check, refusing_unreadable_files
 from budgetkit.extras.shell.inputs import BudgetCase, load_all, tools_of, with_budget
-from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import read_text, show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
+from budgetkit.state.plain_data import unique_keys
 
 #: The version of baseline files.
 VERSION = 1
@@ -101,7 +102,7 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
     """Return the change in each section since a baseline, in tokens."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(read_text(path), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"Invalid JSON in baseline {one_line(path)} ({error}). Save it again with --save-baseline."

@@ -140,7 +140,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
     return tools_in(data, where)
 
 
-def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
+def tools_in(data: Any, where: str = "the list") -> list[dict[str, Any]]:
     """List the tools in plain data, converting MCP tools to functions.
 
     >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
