@@ -36,7 +36,9 @@ def test_a_message_whose_parts_overlap_is_not_read(
 ) -> None:
     """A page's message of 200 kB took 2.5 GB of the server for all pages."""
     pytest.importorskip("voila")
-    from budgetkit.lab.app.serving import Channels, VoilaKernelWebsocketHandler
+    from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
+
+    from budgetkit.lab.app.serving import Channels
 
     events: list[Any] = []
     monkeypatch.setattr(
