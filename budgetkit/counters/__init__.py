@@ -3,7 +3,7 @@
 A counter is a callable that takes a text and returns a whole number; `counter` makes one from a name. The costs of a
 message, a tool schema or a request beyond its text are framing, not counting.
 
-- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make it fast, and
+- `exact.py` counts exactly with tiktoken's encodings (`encodings.py`); `memory.py` and `speed.py` make it fast, and
   `stretches.py` bounds its memory use for long texts.
 - `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
 - `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
@@ -97,15 +97,15 @@ def counter(
     ----------
     name : str, Model or callable
         A counter, a function that counts the tokens in a text, or a model; or the name of a model (``"gpt-5.4"``), an
-        encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
+        encoding (``"o200k_base"``), a fast estimate of it (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
         ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
         slope (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry
         point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
-        counted with the best installed vocabulary or, without one, with another encoding times a published slope, if
-        any. The counter's name and `basis` say which: exact, reconstructed or estimate.
+        counted with the best installed vocabulary or, without one, with another encoding, times a published slope if
+        there is one. The counter's `basis` is ``"exact"``, ``"reconstructed"`` or ``"estimate"``.
     unknown : str
-        Treatment of an unknown name: ``"raise"`` an error, or use the counter named here, such as ``"cl100k_base"`` or
-        ``"chars/4"``. ``"default"`` means ``"cl100k_base"``.
+        ``"raise"`` raises an error for an unknown name. Any other value names the counter to use instead, such as
+        ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` means ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of the model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact if
         its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
@@ -123,7 +123,7 @@ def counter(
     ValueError
         If the name is unknown, or a convention is out of range.
     TypeError
-        If `name` is neither a text nor a model nor callable.
+        If `name` is not a string, a model or a callable.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def counter(
     if conventions:
         raise ValueError(
             f"Unexpected settings for counter {brief(label)}: {', '.join(conventions)}. Leave them out; only "
-            "ratios such as 'chars/4' have them."
+            "ratios such as 'chars/4' accept them."
         )
     if tokenizer is not None:
         return from_file(label, tokenizer)
@@ -182,11 +182,11 @@ def counter(
             raise ValueError(
                 f"Unknown counter {brief(name)}.{meant} Choose a ratio ('chars/4', 'bytes/4', 'words/0.75'), "
                 "an encoding "
-                f"({', '.join(encoding_names())}), an estimate ('estimate:o200k_base') or a model of "
-                "budgetkit.models.models(), or say how to count an unknown model: unknown='cl100k_base' or "
+                f"({', '.join(encoding_names())}), an estimate ('estimate:o200k_base') or a model from "
+                "budgetkit.models.models(). To count for an unknown model, pass unknown='cl100k_base' or "
                 "unknown='chars/4'."
             ) from no_model
-    # another counter is the substitute, and an encoding's name says so
+    # An encoding that replaces an unknown model's own is marked as a substitute in the counter's name.
     substitute = counter(DEFAULT_ENCODING if unknown == "default" else unknown)
     if isinstance(substitute, ExactCounter):
         return ExactCounter(substitute.encoding, model=name, stand_in=True)
@@ -194,7 +194,7 @@ def counter(
 
 
 def count_of(way: str | Model | Count) -> Count:
-    """Return a counter by name, or a function unchanged.
+    """Return the counter for a name or model; return a function unchanged.
 
     Examples
     --------
@@ -227,14 +227,14 @@ def calibrate(
     model : str or Model
         The model used for the counts.
     projects : sequence, optional
-        The source of each text. With sources, the interval covers projects that were not used for the fit; without,
-        single texts. With 19 or more projects or texts, it covers 9 of 10 texts of the next one; with fewer, it is the
+        The project of each text. The error interval is measured on projects left out of the fit; without projects, on
+        single texts left out. With 19 or more of them, the interval covers 9 of 10 new texts; with fewer, it is the
         observed range.
 
     Returns
     -------
     CalibratedCounter
-        The counter. Its source states the number of texts; its interval is the error on texts not used for the fit.
+        The counter. `source` states the number of texts; `low` and `high` are the error on texts left out of the fit.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 
 
 def _by_prefix(name: str) -> Counter | None:
-    """Return the counter for a name with a known prefix or ending, or None."""
+    """Return the counter for a name with a known prefix or suffix, or None."""
     kind, _, rest = name.partition(":")
     if kind == "estimate":
         estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
@@ -305,8 +305,8 @@ def _of_model(model: Model) -> Counter:
     encoding = model.encoding
     if encoding not in encoding_names():
         raise ValueError(
-            f"{unknown_name('encoding', encoding, encoding_names())} It belongs to {one_line(model.name)}; "
-            "set encoding_is_own=False with another one."
+            f"{unknown_name('encoding', encoding, encoding_names())} Model {one_line(model.name)} needs it; to count "
+            "with another encoding, set encoding_is_own=False."
         )
     if model.tokenizer == "calibrated":
         return best(model.name) or published(model.name)

@@ -1,9 +1,9 @@
-"""Estimate counts for models without a public tokenizer: another encoding's count multiplied by a slope.
+"""Estimated counts for models without a public tokenizer.
 
-    tokens = slope x tokens of the public encoding + mark x punctuation marks
+    tokens = slope x tokens of a public encoding + mark x punctuation marks
 
-Slope and mark are fitted to bills in public recordings (``data/calibrations.csv``) or to bills for your own texts
-(`budgetkit.accuracy.calibrate`). The result is a dated estimate, and its name always shows that.
+Slope and mark are fitted to billed tokens: in public recordings (``data/calibrations.csv``) or for your own texts
+(`budgetkit.accuracy.calibrate`). The result is an estimate, and the counter's name states its source and date.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from budgetkit.models.names import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of
 
 _MARKS = re.compile(r"[^\w\s]")
-_BEYOND = 0.05  # of the next texts, on either side of the interval
+_BEYOND = 0.05  # share of new texts on either side of the interval
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedCounter(CounterBase):
-    """Estimate a model's count by multiplying another counter's by a slope.
+    """A counter that multiplies another counter's counts by a slope.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class CalibratedCounter(CounterBase):
     source : str
         Source and date of the slope.
     low, high : float, optional
-        How far other texts lie below and above the estimate, as shares of it; `interval_words` gives the meaning.
+        Lower and upper error of the estimate, as fractions of it; `interval_words` describes their coverage.
     mark : float
-        Tokens per punctuation mark, for tokenizers that never merge them.
+        Extra tokens per punctuation mark, for tokenizers that never merge these marks.
     units : int
-        Number of projects or texts that the interval is based on; 0 if it was published.
+        Number of projects or texts that the interval is based on; 0 if unknown.
     units_are : str
         Plural noun for the units.
 
@@ -78,25 +78,25 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """Its formula, such as "0.98 × o200k_base"."""
+        """The formula without punctuation marks, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
     def name(self) -> str:
-        """The model and the formula of its estimate."""
+        """The model, the formula of its estimate and the source."""
         marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
     @property
     def nearer(self) -> str:
-        """A hint for a more accurate count of this model."""
+        """A hint on how to count this model more accurately, or ""."""
         return nearer(self.model)
 
     @property
     def interval_words(self) -> str:
-        """The meaning of the interval, in words.
+        """A description of the interval's coverage, or "" if unknown.
 
-        The interval covers 9 of 10 further texts, or is the observed range.
+        The interval covers 9 of 10 new texts, or is the range observed in the texts used.
         """
         if not self.units:
             return ""
@@ -115,7 +115,7 @@ class CalibratedCounter(CounterBase):
         ]
 
     def interval(self, text: str) -> tuple[int, int]:
-        """Return the interval of an estimate; `interval_words` gives its meaning.
+        """Return the error interval of a text's estimate.
 
         Parameters
         ----------
@@ -143,8 +143,8 @@ def fitted(
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
         raise ValueError(
-            f"Got {len(texts)} texts but {len(counts)} counts. Pass at least one text, and the provider's count "
-            "for each."
+            f"Number of texts: {len(texts)}; number of counts: {len(counts)}. Pass at least one text, and "
+            "the provider's count for each."
         )
     sizes = counter.many(texts)
     if not sum(sizes) or sum(counts) <= 0:
@@ -184,10 +184,10 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return how far texts deviate from a slope fitted without their group.
+    """Return the error range of texts whose group was left out of the fit.
 
-    With 19 or more groups, on average at most 1 in 20 texts of the next group lies beyond either end; with fewer, it is
-    the observed range.
+    With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end; with fewer groups, it
+    is the observed range.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound exceeded by at most 5 % of the next group's errors."""
+    """Return the smallest bound that at most 5 % of a new group's errors exceed."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]
@@ -223,7 +223,7 @@ def calibrated_models() -> tuple[str, ...]:
 
 
 def published(model: str) -> CalibratedCounter:
-    """Return the counter of a model by its family's published slope.
+    """Return the counter that uses a model family's published slope.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     tokens = max(minimum, round(length / ratio))
 
-This takes almost no time but is wrong for texts unlike the English prose that the ratio was chosen for. Most systems
-that count this way divide by 4; their other differences are parameters here.
+This takes almost no time but is inaccurate for texts unlike the English prose that the ratio was chosen for. Most
+systems that count this way divide by 4; they differ in the details that are parameters here.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from budgetkit.counters.protocol import CounterBase, check_text
 Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
-_MOST_RATIO = 100  # units a token; no language has as many
-#: Each system's rule as a counter by ratio. Rules differ in the unit, in the rounding, and in the count of an empty
-#: text. The tokens that a system adds for a message are framing.
+_MOST_RATIO = 100  # units per token; no language needs more
+#: Rules of other systems, as names of ratio counters. They differ in the unit, the rounding and the count of an empty
+#: text. The tokens that a system adds for each message are framing.
 RULES: Final = {
     "octopus": "utf16/4",  # document 000: text.Length / 4 in C#, at least 1
     "langchain": "chars/4 (ceil, minimum 0)",  # langchain-core 1.8.2, count_tokens_approximately
@@ -57,7 +57,7 @@ _PLURALS: Final[dict[Unit, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CharacterCounter(CounterBase):
-    """Count tokens as the length of a text divided by a ratio.
+    """A counter that divides the length of a text by a ratio.
 
     The defaults follow Octopus (document 000): floor division by 4, at least 1; but they measure code points, not
     UTF-16 units.
@@ -65,7 +65,7 @@ class CharacterCounter(CounterBase):
     Parameters
     ----------
     ratio : Fraction, float or str
-        Units per token, above 0, stored as the exact fraction that it prints as.
+        Units per token, above 0; stored as the exact fraction of its printed form.
     rounding : {"floor", "ceil", "nearest"}
         Rounding of the quotient; ``"nearest"`` rounds halves up.
     minimum : int
@@ -106,10 +106,7 @@ class CharacterCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name from which :func:`budgetkit.counter` makes this counter.
-
-        The name includes the conventions.
-        """
+        """The counter's name for :func:`budgetkit.counter`, with rounding and minimum."""
         base = f"{_PLURALS[self.unit]}/{_ratio_text(Fraction(self._units, self._tokens))}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(

@@ -34,14 +34,12 @@ _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_SLACK: Final = (
-    4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
-)
+_SLACK: Final = 4  # characters after a run that a pattern may depend on: a contraction, or the one after a blank
 
 
 @cache
 def characters(unicode_class: str) -> str:
-    r"""Return tiktoken's character class as the content of a bracket for `re`.
+    r"""Return a Unicode class of tiktoken as character ranges for `re`.
 
     >>> titles = characters(r"\p{Lt}")
     >>> re.findall(f"[{titles}]", "A \u01c5 a") == ["\u01c5"]
@@ -57,7 +55,7 @@ def characters(unicode_class: str) -> str:
     members = np.frombuffer(decoded.encode("utf-32-le"), "<u4").astype(np.int64)
     starts = members[np.diff(members, prepend=-9) != 1].tolist()
     ends = members[np.diff(members, append=-9) != 1].tolist()
-    # As characters, which `re` reads in half the time that it takes for their numbers.
+    # Written as characters, which `re` reads in half the time that it takes for escapes.
     ranges = "".join(
         f"{re.escape(chr(start))}-{re.escape(chr(end))}"
         for start, end in zip(starts, ends, strict=True)
@@ -102,7 +100,7 @@ def settled(written: str, text: str) -> int:
     for piece in pattern(written).finditer(text):
         if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:
             break
-        # Else both would be one at a text's end.
+        # Two pieces of blanks would be one piece if the text ended here.
         if not (piece[0].isspace() and text[max(0, piece.start() - 1) : piece.start()].isspace()):
             last = piece.end()
     return last
@@ -160,11 +158,11 @@ class ForkSafeLock:
             self._lock.release()
         except (
             RuntimeError
-        ):  # the fork happened while this thread held it, and the child's lock is a new one
+        ):  # the process forked while this thread had the lock; the child's lock is a new one
             return
 
     def renew(self) -> None:
-        """Replace the lock with an open one, in a forked process."""
+        """Replace the lock with a new, open one in a forked process."""
         self._lock = self._make()
 
 
@@ -181,7 +179,7 @@ if hasattr(os, "register_at_fork"):
 
 
 _BUILDING = ForkSafeLock()
-_ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
+_ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of pieces that the patterns match
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SHORT = 256  # code points
@@ -189,7 +187,7 @@ _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
 
 def encoding_names() -> tuple[str, ...]:
-    """List the encodings that need no network.
+    """List the encodings shipped with budgetkit.
 
     Returns
     -------
@@ -237,7 +235,7 @@ def tokens(name: str, text: str) -> list[int]:
 
 @cache
 def counting_function(name: str) -> Callable[[str], int]:
-    """Return the fastest exact way to count with one encoding.
+    """Return the fastest exact function for counting one text with an encoding.
 
     Examples
     --------
@@ -248,8 +246,8 @@ def counting_function(name: str) -> Callable[[str], int]:
 
 
 def _counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
-    # tiktoken counts only by making the tokens: of a short text soonest as a list, of another in its private buffer,
-    # which unlike encode_ordinary raises no BaseException. A tiktoken without it is asked for the list.
+    # tiktoken counts only by making the tokens. A list is fastest for short texts, and its private buffer for others;
+    # unlike encode_ordinary, the buffer raises no BaseException. Without a buffer, the list is used.
     public = partial(built.encode, disallowed_special=())
     to_list = getattr(built._core_bpe, "encode_ordinary", public)
     to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
@@ -300,7 +298,7 @@ _remembered = lru_cache(maxsize=1_024)(_whole_characters)
 
 
 def pattern_of(name: str) -> str:
-    """Return tiktoken's published pattern that splits a text into pieces."""
+    """Return an encoding's published pattern for splitting texts into pieces."""
     published: str = _definitions()[name]["pattern"]
     return published
 
@@ -336,14 +334,14 @@ def _build_encoding(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
         mergeable_ranks=ranks,
         special_tokens=definition["special_tokens"],
     )
-    # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
+    # The first thread that uses a pattern needs no lock for it from then on, so this thread uses it now.
     for times in (1, _SHORT):
         _counting_with(encoding)(_ALL_KINDS * times)
     return encoding
 
 
 def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
-    """Return an encoder of single pieces for ranks that are not shipped.
+    """Return a function that encodes single pieces with given ranks.
 
     Examples
     --------
@@ -359,13 +357,13 @@ def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
 
 
 def vocabulary(name: str) -> bytes:
-    """Return an encoding's vocabulary in tiktoken's format."""
+    """Return an encoding's vocabulary as the bytes of a tiktoken file."""
     return _vocabulary(**_definitions()[name])
 
 
 def _ranks(**definition: Any) -> dict[bytes, int]:
-    # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line. Ranks rise (a test
-    # reads them all), so where the last is the number of its line none is left out, and none need be read.
+    # Tokens and ranks alternate. Reading whole columns takes half the time of tiktoken's line by line. Ranks rise (a
+    # test checks this), so if the last one equals its line number, no rank is missing and none has to be read.
     columns = _vocabulary(**definition).split()
     tokens = columns[0::2]
     ranks = columns[1::2]

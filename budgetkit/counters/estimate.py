@@ -6,7 +6,7 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
-    long    of each window: these and the two before; if one is not ASCII, the window's units themselves
+    long    of each window: these and two classes before; if one is not ASCII, the window's units themselves
     raw     of each pair: the units themselves, if one is not ASCII
     pair    of each pair without an own entry: the classes of its units
     shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
@@ -53,10 +53,10 @@ HASHED: Final = ("own", "long")
 _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _NONE = np.zeros(0, np.intp)
-_FEW = 8  # a text with a smaller part outside ASCII is looked up as ASCII, and the rest by itself
+_FEW = 8  # with less than 1/8 of a text outside ASCII, only that part is looked up separately
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
-# Of an ASCII character: blank or mark, digit, capital, small; of a class: its script.
+# Bits for the kind of an ASCII character (blank or mark, digit, capital, small) or for the script of another class.
 _KINDS = np.uint32(0xF0F0F0F0)
 _PAIR = np.uint32(16)
 _NIBBLE = np.uint32(4)
@@ -72,7 +72,10 @@ class Windows:
     wide: Which
 
     def plain(self, at: Which) -> tuple[Units, Keys]:
-        """Return the table positions of the windows' pairs (alternating first and second) and shapes."""
+        """Return the table positions of the windows' pairs and shapes.
+
+        The first and second pairs of the windows alternate.
+        """
         pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS
         shape |= (self.pairs[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
@@ -104,7 +107,10 @@ class Windows:
         return pairs[0::2][self.wide], pairs[1::2][self.wide]
 
     def runs(self) -> Places:
-        """Find the windows at the end of `RUN` equal windows with two equal pairs each."""
+        """Find the windows inside a run of one or two characters.
+
+        Such a window has two equal pairs and equals the `RUN` - 1 windows before it.
+        """
         row = self.pairs if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
@@ -118,7 +124,7 @@ class Windows:
         return np.compress(pairs.take(first) == pairs.take(first + 1), at)
 
     def ends(self, at: Places) -> tuple[Units, Units]:
-        """Return the first two units of each window."""
+        """Return the first two units of the windows at given positions."""
         source = self.pairs.view(np.uint8) if self.units is None else self.units
         first = at * WINDOW + BEFORE
         return source.take(first).astype(np.uint16), source.take(first + 1).astype(np.uint16)
@@ -155,13 +161,13 @@ def _folded(pairs: Keys) -> Keys:
     return folded
 
 
-#: One token, in the unit of the tables.
+#: Table units per token.
 SCALE: Final = 128
-#: The lowest bits of an entry in a hashed level, which distinguish its key from others in the same place.
+#: Mask for the lowest bits of a hashed entry, which tell its key from others in the same place.
 CHECK: Final = np.int16(63)
 #: Offset added to every value in a table, so that none is negative.
 LEAST: Final = 512
-#: Offset of the stored level "own" below a window's tokens; other levels store differences from it.
+#: Offset subtracted from a window's tokens in the stored level "own"; other levels store differences from "own".
 MIDDLE: Final = 3 * SCALE
 _FOLDER = "estimates"
 _NOTHING = np.uint32(LEAST)
@@ -179,7 +185,7 @@ Entries = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Weights of each window, in 128ths of a token."""
+    """The lookup tables for the weights of windows, in 128ths of a token."""
 
     classes: Bytes
     pairs: Values
@@ -191,7 +197,7 @@ class Weights:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Weights:
-        """Build a table from the training data."""
+        """Build the lookup tables from a stored file's arrays."""
         level = {
             name.removeprefix("level_"): stored[name]
             for name in stored
@@ -228,7 +234,7 @@ class Weights:
         return self._with_runs(total, at, stretch) if len(at) else total
 
     def _unknown(self, stretch: Windows, at: Places) -> Values:
-        """Add the weights of shape and pairs, for windows without a weight of their own."""
+        """Return the weights of windows without an entry, from their shape and pairs."""
         pairs, shape = stretch.plain(at)
         both = self.pairs.take(pairs, mode="wrap")
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
@@ -246,7 +252,7 @@ class Weights:
 def packed_entries(stored: Values, least: int = LEAST) -> Entries:
     """Pack a stored level for lookups.
 
-    An entry has the check above the value and `least`, modulo 2**16; 0 is an empty entry.
+    A packed entry has the check bits above the value plus `least`, modulo 2**16. A stored 0 is an empty entry.
     """
     value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
     filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)
@@ -256,8 +262,8 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look up keys in levels of the same size, and flag missing keys.
 
-    Each level has a row of keys; missing ones give `LEAST`. The highest bits of a key are the position, and the next
-    six must match the entry.
+    Each level has a row of keys; a missing key returns `LEAST`. The highest bits of a key are the position, and the
+    next six must match the entry.
     """
     bits = _PLACE_BITS[levels.shape[1]]
     place = keys >> (_KEY - bits)
@@ -294,7 +300,7 @@ def load_weights(encoding: str) -> Weights:
         return Weights.of(stored)
 
 
-#: Characters looked up at once: enough for numpy, not too many for the cache.
+#: Characters looked up at once: many enough for numpy, few enough for the processor's cache.
 STRETCH: Final = 2**18
 
 _PIECE: Final = 2**12
@@ -306,7 +312,7 @@ _ASCII_GAPS = tuple("\0" * number for number in range(BEFORE + WINDOW))
 
 
 def stretches(text: str) -> Iterator[Row]:
-    """Cut a text into rows.
+    """Yield a text as rows of units, each after its context.
 
     Examples
     --------
@@ -327,7 +333,9 @@ def stretches(text: str) -> Iterator[Row]:
 
 
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
-    """Concatenate texts into one row, each preceded by its own context.
+    """Concatenate texts into one row, with zeros before each.
+
+    Return also the first window of each text and its number of windows.
 
     Examples
     --------
@@ -377,7 +385,7 @@ Sums = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class EstimateCounter(CounterBase):
-    """Estimate the count of one encoding.
+    """A counter that estimates the count of one encoding.
 
     Made by ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
 
@@ -433,7 +441,7 @@ class EstimateCounter(CounterBase):
 
 
 def _between(values: npt.NDArray[np.integer], starts: Places, ends: Places) -> Sums:
-    """Return the sum of the values of each stretch."""
+    """Sum the values between each start and end."""
     sums = np.add.reduceat(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
     )[::2]

@@ -38,8 +38,8 @@ _MARK = (
 )
 _SEAM = re.compile(rf"(?<=\S) |(?<=[0-9{_LETTER}])[{_MARK}]|(?<=[{_LETTER}])[0-9]")
 _WINDOW = 32
-# A part ends at a place that a few characters of the text itself single out, so that after an edit the same
-# parts come again. Rare beginnings of a word, of a line and of a phrase; looked for in this order.
+# A part ends at a rare beginning of a word, a phrase or a line, searched for in this order. Such a place depends only
+# on the characters around it, so most parts stay the same after an edit.
 _RARE = "079JQZjqzЖЭЮжэюψξغظ"
 _ANCHORS = (
     re.compile(rf" [{_RARE}]"),
@@ -72,14 +72,16 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or the end of the text.
+    """Return the first seam in a stretch, or None.
+
+    If the stretch reaches the end of the text, the end counts as a seam.
 
     Examples
     --------
     >>> next_seam("three short words", 6, 9), next_seam("three short words", 6, 12)
     (None, 11)
     """
-    # One character more is read than may be returned, for a seam is seen by the character after it.
+    # A seam is recognised by the character after it, so one more character is searched.
     match = _SEAM.search(text, max(1, start), stop + 1)
     if match:
         return match.start()
@@ -142,7 +144,7 @@ def _part_end(text: str, start: int) -> int:
     return first_seam(text, start + _LONGEST)
 
 
-#: Maximum size of an encoding's count cache, enough for a few hundred thousand messages.
+#: Maximum size of an encoding's count cache in bytes, enough for a few hundred thousand messages.
 MEMORY_BYTES = 64 * 2**20
 
 
@@ -153,7 +155,7 @@ memory = cache(lambda _: CountMemory(MEMORY_BYTES))
 def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
-    """Count texts without the cache, by the fastest method."""
+    """Count texts by the fastest method, without the cache."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
@@ -172,7 +174,7 @@ def count_texts(
 
 @dataclass(frozen=True, slots=True)
 class ExactCounter(CounterBase):
-    """Count tokens with one encoding.
+    """A counter that counts exactly as one of tiktoken's encodings.
 
     Made by :func:`budgetkit.counter`. The encoding is loaded at the first count.
 
@@ -181,7 +183,7 @@ class ExactCounter(CounterBase):
     encoding : str
         Name of a shipped encoding, such as ``"o200k_base"``.
     model : str, optional
-        The model that is counted for.
+        The model to count for.
     stand_in : bool
         If true, the encoding is not the model's own.
 
@@ -199,7 +201,7 @@ class ExactCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its counts: the maker's encoding or a substitute."""
+        """``"exact"``, or ``"estimate"`` if the encoding is a substitute."""
         return "estimate" if self.stand_in else "exact"
 
     @property
@@ -229,7 +231,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count one text without the cache, for callers that try many texts once.
+        """Count one text without the cache, for texts that are counted only once.
 
         Parameters
         ----------
@@ -251,7 +253,7 @@ class ExactCounter(CounterBase):
         return encodings.counting_function(self.encoding)(text)
 
     def tokens(self, text: str) -> list[int]:
-        """Encode a text.
+        """Return the token numbers of a text.
 
         Parameters
         ----------
@@ -271,7 +273,7 @@ class ExactCounter(CounterBase):
         return encodings.tokens(self.encoding, text)
 
     def pieces(self, text: str) -> list[bytes]:
-        """Cut a text into its tokens.
+        """Split a text into the bytes of its tokens.
 
         Parameters
         ----------

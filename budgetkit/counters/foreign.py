@@ -25,7 +25,7 @@ from budgetkit.counters.protocol import Basis, CounterBase, check_texts
 from budgetkit.files import extra, missing_extra
 
 CountMany = Callable[[list[str]], list[int]]
-_MARK: Final = 64  # bytes at the beginning of a file that say what it is
+_MARK: Final = 64  # bytes at the beginning of a file that show its format
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def tokenizer_function(file: TokenizerFile) -> CountMany:
         raise
     except OSError as error:
         raise _unreadable(file.path, error.strerror or type(error).__name__) from None
-    except Exception as error:  # the libraries raise whatever they come upon
+    except Exception as error:  # the libraries raise errors of many types
         raise _unreadable(file.path, str(error)) from None
     if not file.normal_form:
         return counter
@@ -105,7 +105,7 @@ def _load(file: TokenizerFile) -> CountMany:
     with extra("makers", "a Hugging Face tokenizer"):
         maker = import_module("tokenizers").Tokenizer
     tokenizer = maker.from_str(Path(file.path).read_text("utf-8"))
-    # Embedding models ship files that cut every text to their window, or fill it up.
+    # Tokenizer files of embedding models truncate or pad every text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda texts: [
@@ -115,7 +115,7 @@ def _load(file: TokenizerFile) -> CountMany:
 
 @cache
 def _byte_level(path: str) -> CountMany | None:
-    """Read byte-level pairs from JSON by Mistral or Hugging Face, or return None."""
+    """Return a counting function for a JSON file of byte-level pairs, or None."""
     document = json.loads(Path(path).read_bytes())
     if "vocab" in document and "config" in document:
         config = document["config"]
@@ -144,8 +144,8 @@ def _byte_level(path: str) -> CountMany | None:
     if not plain or not splits or len(splits) != len(steps) - 1:
         return None
 
-    # Ranks rise with the merges: first the bytes alone, then each pair in the order that pairs are joined.
-    # Each byte has a character: printable ones stand for themselves.
+    # Ranks rise with the merges: first the single bytes, then each pair in the order of merging.
+    # Each byte is written as a character: a printable one as itself.
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     characters = [*map(chr, printable), *(chr(256 + place) for place in range(len(others)))]
@@ -168,12 +168,12 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
-    """Return a function that counts byte-level pairs with tiktoken.
+    """Return a counting function for byte-level pairs, based on tiktoken.
 
     tiktoken takes a single pattern, so several are applied one after the other.
     """
     encode = pair_encoder(ranks)
-    import regex  # 20 ms that a counter without such a file need not pay
+    import regex  # takes 20 ms, so it is imported only for such files
 
     compiled = [regex.compile(pattern) for pattern in patterns]
 
@@ -210,7 +210,7 @@ def _unreadable(path: str, reason: str) -> ValueError:
 
 @dataclass(frozen=True, slots=True)
 class ForeignCounter(CounterBase):
-    """Count with a tokenizer from outside budgetkit.
+    """A counter that uses a tokenizer from another library or a file.
 
     Made by :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
 
@@ -231,7 +231,7 @@ class ForeignCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its counts: the tokenizer itself."""
+        """The basis of the counts: always ``"exact"``."""
         return "exact"
 
     def many(self, texts: Sequence[str]) -> list[int]:
@@ -260,7 +260,7 @@ def _inside(library: str, folder: str, file: str) -> Path:
         for path in sorted((Path(spec.origin).parent / folder).glob("*"))
         if path.is_file() and path.suffix != ".py"
     }
-    # a name, never a path that leads out of the library
+    # only a name is accepted, so no path can lead out of the library
     if file not in carried:
         raise ValueError(unknown_name(f"tokenizer of {library}", file, carried))
     return carried[file]

@@ -18,14 +18,12 @@ from budgetkit.counters.encodings import ForkSafeLock
 
 Made = TypeVar("Made")
 
-_ENTRY = 140  # bytes of a dictionary slot at its emptiest, and of the count itself, over the key
-_WHOLE = (
-    4_096  # code points; a longer text is remembered by its digest, so that it is not kept alive
-)
+_ENTRY = 140  # bytes per entry besides its key: the count, and a slot of an almost empty dictionary
+_WHOLE = 4_096  # code points; a longer text is cached by its digest, so that the text can be freed
 
 
 class CountMemory:
-    """Counts by text; the least recently used are discarded first.
+    """A cache of counts by text that discards the least recently used.
 
     Examples
     --------
@@ -94,7 +92,7 @@ class CountMemory:
             new = {key: text for key, text in missing.items() if key not in counts}
         if new:
             counts |= zip(new, counting([*new.values()]), strict=True)
-        with self._lock:  # a text that two threads count at once adds its size twice: it is forgotten a little early
+        with self._lock:  # if two threads count a text at once, its size is added twice and counts are discarded early
             bytes_more = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
             if self._young_bytes + bytes_more <= self.limit // 2:
                 self._young |= counts
@@ -144,18 +142,18 @@ class Memo:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return the cached value for a key, or make it.
 
-        For an unhashable key it is made each time.
+        If the key cannot be hashed, the value is made each time.
         """
         try:
             hash(key)
-        except TypeError:  # a counter of the user's own may be a dataclass that can be changed
+        except TypeError:  # a user's own counter may be a mutable dataclass
             return make()
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
                 remembered: Made = self._made[key]
                 return remembered
-        value = make()  # slow, and it may ask for other keys: nobody waits for it
+        value = make()  # outside the lock, because it is slow and may look up other keys
         with self._lock:
             self._made[key] = value
             while len(self._made) > self.most:

@@ -16,7 +16,7 @@ class Counter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name shown with its counts, which marks estimates and substitutes."""
+        """The name shown with counts; it marks estimates and substitutes."""
         ...
 
     @property
@@ -34,7 +34,7 @@ class Counter(Protocol):
 
 
 def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
-    """Return several texts as a list; reject a single text and other values."""
+    """Check that a value is a collection of texts, and return it as a sequence."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
         raise TypeError(wrong_type(f"texts for {counter.name}", texts, "a list of texts"))
@@ -45,7 +45,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
 
 
 def check_text(text: Any, counter: Counter) -> str:
-    """Return a text unchanged; reject any other value."""
+    """Check that a value is a string, and return it."""
     if not isinstance(text, str):
         raise TypeError(wrong_type(f"text for {counter.name}", text, "a string"))
     return text
@@ -75,13 +75,13 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
-    """Return the range of a counter's error for 9 of 10 texts.
+    """Return a counter's error range, which covers 9 of 10 texts.
 
     Returns
     -------
     tuple of float or None
-        Lower and upper deviation, as shares of the number; ``(0.0, 0.0)`` for an exact or reconstructed count, None if
-        never measured.
+        Lower and upper error as fractions of the count; ``(0.0, 0.0)`` for exact and reconstructed counts, None if the
+        error was never measured.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint for a more accurate count, or "" if there is none.
+    """Return a hint on how to count more accurately, or "".
 
     Examples
     --------
@@ -111,7 +111,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return the hint for a more accurate count as a sentence, if any.
+    """Return the hint on a more accurate count as a sentence, or "".
 
     Examples
     --------
@@ -131,7 +131,7 @@ class CounterBase:
 
     @property
     def basis(self) -> Basis:
-        """The basis of its counts: the model's own tokenizer, a reconstructed one, or an estimate."""
+        """The basis of the counts: ``"exact"``, ``"reconstructed"`` or ``"estimate"``."""
         return "estimate"
 
     @property
@@ -150,14 +150,14 @@ class CounterBase:
 
 @dataclass(frozen=True, slots=True, init=False)
 class FunctionCounter(CounterBase):
-    """Count with your own function.
+    """A counter that calls your own function.
 
     Parameters
     ----------
     function : callable
         Function that counts the tokens in a text.
     name : str, optional
-        Name of the counter; default: the function's name and, if known, its first line number.
+        Name of the counter. Default: the function's name and, if known, its line number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reconstructed counts of Claude's tokens with ctok.
+"""Counts of Claude's tokens with ctok's reconstructed tokenizer.
 
 ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed it from the public endpoint that counts tokens.
 Only this module imports it, and none of its code is copied here. ctok writes a text as a stream of words with marks at
@@ -31,8 +31,8 @@ from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_te
 
 CTOK: Final = "ctok"
 _MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
-_MOST_CHUNKS: Final = 200_000  # remembered in one generation; two are kept
-_LONG_CHUNK: Final = 200  # characters; a longer one hardly comes twice
+_MOST_CHUNKS: Final = 200_000  # cached in one generation; two generations are kept
+_LONG_CHUNK: Final = 200  # characters; a longer chunk rarely occurs twice
 _LONG_STREAM: Final = (
     20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
 )
@@ -49,7 +49,7 @@ _OTHER = 0
 _BLANK = 1
 _MESSAGE = 2
 
-# A text that meets many of ctok's rules; chunk by chunk it must count as ctok's public function does.
+# A text that exercises many of ctok's rules; counting by chunks must agree with ctok's public function.
 _PROBE: Final = (
     "Hello, world! it's 12,345 of 'em \u2014 NASA\u2019s  caf\u00e9 na\u0308ive\n\n\t\u5b57\u5178\u3002 x=\"y\"; "
     "\u0661\u0662 \u00bd \u0e01\u0e33 \u2163 \U0001f600 \ufdd0 end \n\n\n"
@@ -58,7 +58,7 @@ _PROBE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReconstructedCounter(CounterBase):
-    """Count a Claude model's tokens with ctok's reconstructed tokenizer.
+    """A counter of Claude's tokens that uses ctok's reconstructed tokenizer.
 
     Made by :func:`budgetkit.counter` if the extra ``claude`` is installed.
 
@@ -80,7 +80,7 @@ class ReconstructedCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its counts: a reconstructed tokenizer."""
+        """The basis of the counts: always ``"reconstructed"``."""
         return "reconstructed"
 
     @property
@@ -139,7 +139,7 @@ def is_usable() -> bool:
             import_module(CTOK).token_count("hello, world", family)
             for family in ("3.0", "4.7", "4.8")
         ]
-    except Exception:  # another version, another Python: an estimate stands in, whatever it is
+    except Exception:  # another version may raise anything; an estimate is used instead
         return False
     return counts == [10, 15, 10]
 
@@ -147,8 +147,8 @@ def is_usable() -> bool:
 class _Tiling:
     """A counter that works chunk by chunk, with the vocabulary of a ctok family.
 
-    One number is cached per chunk: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it ends
-    with a word end. A single blank between a word end and a word start costs nothing.
+    The cost of a chunk is one number: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it
+    ends with a word end. A single blank between a word end and a word start costs nothing.
     """
 
     def __init__(self, family: str) -> None:
@@ -174,21 +174,21 @@ class _Tiling:
         self._longest = max(map(len, model.vocab))
         self._check()
 
-        self._seamed: dict[str, int] = {}  # what stands between two single blanks
+        self._seamed: dict[str, int] = {}  # units between two single blanks
         self._seamed_before: dict[str, int] = {}
         self._parts: dict[tuple[str, int, bool], int] = {}
         self._words: dict[str, int] = {}
         self._lock = ForkSafeLock()
 
     def _check(self) -> None:
-        """Check that no piece crosses a split point of a text."""
+        """Raise ValueError if a piece crosses a place where texts are split."""
         blanks = frozenset(_BLANKS)
         for piece in self._vocabulary:
             mixed = not blanks.isdisjoint(piece) and bool(piece.strip(_BLANKS))
             begin = piece.find(self._begin)
             inner_begin = begin > 0 and not self._cases.issuperset(piece[:begin])
             if mixed or self._end in piece[:-1] or inner_begin:
-                raise ValueError(f"a piece {brief(piece)} that goes over a seam")
+                raise ValueError(f"Piece {brief(piece)} crosses a seam. Count with ctok itself.")
 
     def count(self, text: str) -> int:
         """Count the tokens in one text, without message framing."""
@@ -238,13 +238,13 @@ class _Tiling:
         lines = text.split("\n")
         for index, line in enumerate(lines):
             if not line.isascii() or _CONTROL.search(line) is not None:
-                # Long rows of marks, as normalising would sort them in quadratic time.
+                # Sort long rows of marks here, because normalising would take quadratic time.
                 marks_sorted = _many_marks().sub(lambda row: _sorted_row(row[0]), line)
                 lines[index] = self._normalized(marks_sorted, fold_quotes=fold)
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
-        """Return the tokens of a unit between two blanks, from the cache if possible.
+        """Return the cost of a unit between two blanks, from the cache if possible.
 
         When a cache generation is full, the older one is dropped.
         """
@@ -260,7 +260,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Return the tokens of a unit of text: its chunks and blanks."""
+        """Return the cost of a unit of text, in the form described in the class."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)
@@ -290,7 +290,7 @@ class _Tiling:
         return tokens << 2 | begins | ends
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Return the tokens of a chunk without blanks, from the cache if possible."""
+        """Return the cost of a chunk without blanks, from the cache if possible."""
         if len(chunk) > _LONG_CHUNK:  # in parts, split where a word ends before a digit or sign
             cuts = [0]
             while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
@@ -313,10 +313,7 @@ class _Tiling:
         return cost
 
     def _counted(self, chunk: str, left: int, right: bool) -> int:
-        """Count a chunk without blanks.
-
-        The lowest two bits of the result state how it starts and ends; see the class.
-        """
+        """Compute the cost of a chunk without blanks."""
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
             capital, small, sign = plain.groups()
@@ -376,7 +373,7 @@ class _Tiling:
         return saved + fewest[-1]
 
     def _alone(self, character: str) -> int:
-        """Return the tokens of a character that is in no piece of the vocabulary."""
+        """Return the tokens of a character that is not itself a piece."""
         if character in self._marks:
             return 1
         return int(self._character_cost(self._model, character))
@@ -412,7 +409,7 @@ def _many_marks() -> Any:
 
     Its library is imported at the first count.
     """
-    import regex  # 20 ms that making a counter need not pay
+    import regex  # takes 20 ms, so it is imported only for counting
 
     return regex.compile(r"\p{M}{64,}")
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-_CALL = 32_768  # code points
-FEW = 8  # texts, which are not worth joining
+_CALL = 32_768  # code points per call
+FEW = 8  # fewer texts are not worth joining
 _WIDTH = 4  # bytes of a token
 _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
 
 @cache
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
-    """Return the fastest exact function that counts many texts with an encoding.
+    """Return the fastest exact function for counting many texts with an encoding.
 
     Other threads can run during its calls.
 
@@ -50,7 +50,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     allowed = frozenset({_SEPARATOR})
 
     def count_call(texts: Sequence[str]) -> list[int]:
-        # Few texts are not worth joining; one that holds a special token as text, or that tiktoken refuses, cannot be.
+        # Texts that contain the separator, or that tiktoken rejects, cannot be joined.
         if to_buffer is not None and len(texts) >= FEW:
             joined = _SEPARATOR.join(texts)
             with suppress(ValueError):
@@ -62,7 +62,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
 
 
 def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Distribute texts over calls whose tokens fit in the processor's cache."""
+    """Split texts into batches whose tokens fit in the processor's cache."""
     start = length = 0
     for end, text in enumerate(texts, start=1):
         length += len(text)
@@ -84,7 +84,7 @@ def sizes_between(separator: int, buffer: Any) -> list[int]:
     places = [-_WIDTH]
     place = written.find(sought)
     while place >= 0:
-        if place % _WIDTH:  # it is made of the ends of two others
+        if place % _WIDTH:  # these bytes belong to two adjacent tokens
             place = written.find(sought, place + 1)
             continue
         places.append(place)
@@ -93,7 +93,7 @@ def sizes_between(separator: int, buffer: Any) -> list[int]:
 
 
 _ALONE: Final = (
-    131_072  # code points that one thread counts about as soon as two, which have to warm up
+    131_072  # code points that one thread counts about as fast as two, which take time to start
 )
 _MOST_THREADS: Final = 8
 
@@ -132,14 +132,14 @@ def _pool() -> ThreadPoolExecutor:
 
 #: Code points that justify loading the faster tokenizer, even compared with four threads of tiktoken.
 WORTH_LOADING: Final = 32_000_000
-_EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
+_EARNED: Final = 256_000_000  # code points counted so far that justify loading it
 #: Minimum code points that justify an array.
 LEAST: Final = 8_192
-# In code points; it keeps every word that it saw, so it is made anew.
+# In code points; the faster tokenizer caches every word, so it is rebuilt to free memory.
 _FRESH_AFTER: Final = 100_000_000
 _PACKAGE: Final = "gigatoken"
 _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
-# U+FFFF is no character: who writes it is counted by tiktoken
+# U+FFFF is not a character; tiktoken counts the texts that contain it.
 _FASTER_SEPARATOR = "\uffff|\uffff"
 _SEPARATES = 1_000_000
 
@@ -162,13 +162,13 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
 
 
 def accelerated(name: str) -> CountMany | None:
-    """Load the faster tokenizer of an encoding, once, and test it.
+    """Load and test the faster tokenizer of an encoding, once.
 
     Returns
     -------
     callable or None
-        Function that returns the sizes of texts, in tokens; None if the tokenizer is not installed, does not support
-        the encoding or fails its test.
+        Function that counts the tokens in each of several texts; None if the tokenizer is not installed, does not
+        support the encoding or fails its test.
 
     Warns
     -----
@@ -184,7 +184,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """The number of characters counted with an encoding, and its faster tokenizer if loaded."""
+    """The characters counted so far with an encoding, and its faster tokenizer if loaded."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -252,7 +252,7 @@ class Faster:
 
 def _encode(name: str) -> Callable[[str], Any]:
     """Build a gigatoken tokenizer from the shipped vocabulary, through a temporary file."""
-    import tempfile  # which counting without gigatoken need not pay for
+    import tempfile  # needed only with gigatoken
 
     tokenizer = import_module(_PACKAGE).Tokenizer
     with tempfile.TemporaryDirectory() as folder:
@@ -270,7 +270,7 @@ def _load_tested(name: str) -> CountMany | None:
     try:
         faster = Faster(name)
         wrong = _first_difference(name, faster)
-    except Exception as error:  # whatever an optional package does, counting goes on without it
+    except Exception as error:  # an optional package may raise anything; counting goes on
         wrong = f"it raised {type(error).__name__}: {str(error)[:80]}"
     if not wrong:
         return faster
@@ -291,7 +291,7 @@ def _first_difference(name: str, faster: Faster) -> str:
                 return f"it counted {tokens} tokens in {text[:40]!r} instead of {expected[text]}"
     for context, text in in_contexts(golden()):
         if tokens_digest(faster.encode(text)) != golden()["digests"][name][context]:
-            return f"it splits some character in the context {context!r} differently"
+            return f"it splits characters differently in the context {context!r}"
     return ""
 
 
@@ -299,15 +299,15 @@ def _first_difference(name: str, faster: Faster) -> str:
 def golden() -> dict[str, Any]:
     """Read the test texts and tokens for faster tokenizers.
 
-    The file has "texts" with tiktoken's "counts" for each encoding, and "characters" (first and last of each range)
-    with the "digests" of tiktoken's tokens of all of them, for each encoding and context.
+    The file has "texts" with tiktoken's "counts" for each encoding, and ranges of "characters" (first and last). For
+    each encoding and context, "digests" has the SHA-256 of tiktoken's tokens for all these characters.
     """
     document: dict[str, Any] = json.loads(read_bytes("encodings/golden.json"))
     return document
 
 
 def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    r"""Yield each test context with a text that has every character in it.
+    r"""Yield each test context with a text of all test characters in that context.
 
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]
@@ -323,7 +323,7 @@ def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def tokens_digest(tokens: Any) -> str:
-    """Return the SHA-256 of token numbers, written as 32 bits each."""
+    """Return the SHA-256 of token numbers, each stored in 32 bits."""
     import numpy as np
 
     return hashlib.sha256(np.asarray(tokens, "<u4").tobytes()).hexdigest()
@@ -331,7 +331,7 @@ def tokens_digest(tokens: Any) -> str:
 
 @cache
 def _known_characters() -> npt.NDArray[np.bool_]:
-    """Make a table of the characters that the test covers, by code point."""
+    """Return a table that marks the code points covered by the test."""
     import numpy as np
 
     table = np.zeros(0x110000, bool)

@@ -1,10 +1,10 @@
-"""Counts of long texts without seams, such as a million blanks.
+"""Counts of long texts that cannot be split at a seam, such as a million blanks.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, larger ones are read until its piece ends. A
 piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
-    A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of theirs.
+    A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of their bytes.
 
 The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. So the
 windows overlap by some tokens, and are joined where both have the same token at the same place; any two adjacent tokens
@@ -30,7 +30,7 @@ _OVERLAP: Final = 64  # tokens
 
 
 def count_seamless(name: str, text: str) -> int:
-    """Count a long text without a seam, window by window.
+    """Count the tokens in a long text without seams, window by window.
 
     >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
     200001
@@ -40,7 +40,7 @@ def count_seamless(name: str, text: str) -> int:
 
 
 def count_stretch(name: str, read: Read) -> int:
-    """Count the valid UTF-8 text returned by `read`, from offset 0 to the end.
+    """Count the tokens in the UTF-8 text that `read` returns.
 
     >>> text = ("ab" * 200_000 + "!").encode()
     >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
@@ -58,7 +58,7 @@ def count_stretch(name: str, read: Read) -> int:
 
 @lru_cache(maxsize=64)
 def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
-    """Return the bytes of a window that form whole pieces, and their tokens."""
+    """Count the bytes and tokens of the whole pieces in a window."""
     cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
     return len(text[:cut].encode()), encodings.counting_function(name)(text[:cut])
 
@@ -79,7 +79,7 @@ def piece_end(written: str, read: Read, at: int) -> int:
 
 
 def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
-    """Count a piece in overlapping windows, so that its tokens are never in memory at once."""
+    """Count a piece's tokens in overlapping windows, to bound memory use."""
     at, total, window, overlap = start, 0, _FEW, _OVERLAP
     while at + window < stop:
         tokens = _tokens(name, read(at, window))
@@ -96,7 +96,7 @@ def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
 
 @lru_cache(maxsize=1_024)
 def _tokens(name: str, piece: bytes) -> array[int]:
-    # A search for a place to cut counts many prefixes of the same text; their common part is cached.
+    # A search for a place to cut counts many prefixes of the same text, so the windows that they share are cached.
     return array("I", encodings.encoding(name)._core_bpe.encode_single_piece(piece))
 
 

