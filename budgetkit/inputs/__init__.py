@@ -1,4 +1,4 @@
-"""Convert user input, with one function for each kind.
+"""Conversion of user input: one function for each kind of input.
 
     budget         a Budget, a preset or its name, a saved state, a path       budgets.budget_of
     policy         a Policy or its name                       budgetkit.pruning.policies.systems.policy_of
@@ -8,6 +8,6 @@
     texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.lab.accuracy.corpora.corpus_of
     tools          OpenAI's, Anthropic's, Gemini's, an MCP server's      budgetkit.requests.reading.tools.read_tools
 
-The meaning of a string depends on the parameter alone, never on the files on disk. Only a `pathlib.Path`, `load_trace`
-and parameters called a path open files. Unknown input raises an error.
+The meaning of a string depends only on the parameter, never on the files on disk. Files are opened only for a
+`pathlib.Path`, in `load_trace`, and for parameters named as paths. Unknown input raises an error.
 """

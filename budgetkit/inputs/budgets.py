@@ -1,4 +1,4 @@
-"""Budgets in any form that users pass, and configuration files.
+"""Budgets in any form, and configuration files.
 
 A configuration file defines a complete budget that can be loaded, checked and used without code::
 
@@ -6,10 +6,10 @@ A configuration file defines a complete budget that can be loaded, checked and u
     window: 16384                      in tokens, instead of the model's
     counter: o200k_base                instead of the model's
     policy: oldest first               or {class: SlidingWindow, turns: 6}
-    budget: chat                       a preset's name, or a budget as `to_yaml` writes it under "budget"
+    budget: chat                       a preset's name, or the fields that `to_yaml` writes under "budget"
 
-``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. It defines all sections: those that
-it does not name do not exist.
+``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. The budget then has only the
+sections defined there.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _SAVED: Final = {"budgetkit", "budget", "plan"}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The fields of a configuration file.
+    """The fields of a configuration file, before they are combined.
 
-    They are not combined yet, because the caller may choose another model.
+    The caller may override the model, the counter and the policy.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class CallSettings(NamedTuple):
 def filled_in(
     budget: Any, model: Any = None, counter: Any = None, policy: Any = None
 ) -> CallSettings:
-    """Return the model, counter and policy of a call, completed from a configuration.
+    """Fill in a call's missing model, counter and policy from a configuration.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def filled_in(
 
 
 def is_configuration(data: object) -> bool:
-    """Return True for a configuration, False for a saved state.
+    """Return True if data is a configuration and not a saved state.
 
     Examples
     --------
@@ -119,12 +119,12 @@ def is_configuration(data: object) -> bool:
 
 
 def configuration_of(data: Mapping[str, Any]) -> Configuration:
-    """Read a configuration.
+    """Read and check the fields of a configuration.
 
     Raises
     ------
     ValueError
-        If a key is unknown, a value is invalid, or there is not exactly one budget.
+        If a key is unknown, a value is invalid, or the configuration does not have exactly one budget.
 
     Examples
     --------
@@ -148,14 +148,18 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     named = [name for name in _BUDGETS if fields.get(name) is not None]
     if len(named) != 1:
         raise ValueError(
-            f"The configuration has {' and '.join(named) or 'no budget'}. Give one of: {', '.join(_BUDGETS)}."
+            f"The configuration has {' and '.join(named) or 'no budget'}. Keep exactly one of: {', '.join(_BUDGETS)}."
         )
     budget = fields[named[0]]
     if not isinstance(budget, str | Mapping) or (
         named[0] == "context_budget" and isinstance(budget, str)
     ):
         raise ValueError(
-            wrong_type(f"{named[0]} of the configuration", budget, "its lines, or a preset's name")
+            wrong_type(
+                f"{named[0]} of the configuration",
+                budget,
+                "the fields of a budget or a preset's name",
+            )
         )
     return Configuration(
         budget=budget,
@@ -174,7 +178,7 @@ def _checked_name(what: str, value: object) -> str | None:
 
 
 def _policy(value: object) -> Policy | None:
-    """Return a policy by its name, or by its class and fields."""
+    """Return a policy from its name, or from its class and fields."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -208,9 +212,9 @@ def _policy(value: object) -> Policy | None:
 
 
 def _classes() -> dict[str, type[Policy]]:
-    """List the policy classes that a configuration may use.
+    """Return the policy classes that a configuration may use, by name.
 
-    The base class and systems without rules are excluded.
+    `Policy` and `System` cannot be used.
     """
     kinds = ((name, getattr(policies, name)) for name in policies.__all__)
     return {
@@ -234,15 +238,15 @@ class Setup:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The budget, with its window.
     counter : callable
         Function that counts the tokens in a text.
     framing : Framing
-        Tokens that a message costs beyond its text.
+        The token costs of a message and a request beyond their text.
     model : Model, optional
-        The model, if one is named.
+        The model, if any.
     policy : Policy, optional
-        The pruning policy, if a configuration names it.
+        The configuration's pruning policy, if any.
     """
 
     budget: Budget
@@ -259,32 +263,33 @@ def setup_of(
     model: AnyModel | None = None,
     window: int | None = None,
 ) -> Setup:
-    """Return a budget, a counter and a framing, completed from the model.
+    """Combine a budget with its counter and framing, by default the model's own.
 
     Parameters
     ----------
     budget : Budget, str, Path, Mapping or callable
-        As :func:`budget_of` takes it.
+        A budget in any form that :func:`budget_of` accepts.
     counter : str, Model or callable, optional
-        The counter; default: the model's own, or o200k_base without a model.
+        The counter. Default: the model's own, or o200k_base without a model.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; default: that of the model or of the counter's model.
+        The token costs of a message and a request beyond their text. Default: those of the model, or of the counter's
+        model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
-        The window in tokens, if it is not the model's.
+        The window, in tokens; overrides the budget's or the model's.
 
     Returns
     -------
     Setup
-        The resolved budget, counter, framing, model and policy.
+        The budget, counter, framing, model and policy.
 
     Warns
     -----
     UnknownModelWarning
-        If the name of the model is unknown.
+        If the model is unknown.
     RetiredModelWarning
-        If the provider has ended the model.
+        If the provider has retired the model.
 
     Examples
     --------
@@ -332,21 +337,21 @@ def budget_of(
     model : str or Model, optional
         The model whose window a preset divides.
     window : int, optional
-        Context window, in tokens; overrides that of an existing budget or of the model.
+        Context window, in tokens; overrides the budget's or the model's.
 
     Returns
     -------
     Budget
-        The window and its lines.
+        The budget.
 
     Raises
     ------
     LookupError
         If no preset has that name.
     ValueError
-        If a preset has no window and no model with a known window, or a saved state cannot be read.
+        If a preset gets neither a window nor a model with a known window, or a saved state cannot be read.
     TypeError
-        If the value is not a budget in one of these forms.
+        If the value is not a budget in any of these forms.
 
     Examples
     --------
@@ -370,11 +375,11 @@ def budget_of(
         lines: Any = budget.budget
         if not isinstance(lines, str):
             size: Any = window
-            if budget.is_plan_195:  # its total is its own, else the model's window
+            if budget.is_plan_195:  # its total_tokens, or else the model's window
                 if window is None and lines.get("total_tokens") is None:
                     if model is None:
                         raise ValueError(
-                            "context_budget needs total_tokens. Add total_tokens or window in tokens, or a model."
+                            "context_budget has no total_tokens. Add total_tokens or window in tokens, or a model."
                         )
                     size = resolve(model, must_know=True)
                 return agent_prompt(size, lines, alone=True)
@@ -387,7 +392,7 @@ def budget_of(
             return budget_of(from_dict({"budgetkit": VERSION, "budget": dict(lines)}), None, window)
         budget = lines
 
-    make = preset_of(budget)  # type: ignore[arg-type]  # anything else is refused there
+    make = preset_of(budget)  # type: ignore[arg-type]  # other types are rejected there
     if model is not None:
         return make(resolve(model, window, must_know=True))
     if window is None:
@@ -409,7 +414,7 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
     """
     if isinstance(budget, Path):
         return budget_in(_text_at(budget), one_line(str(budget)))
-    # a saved state is a JSON object or has several lines, a name is neither
+    # a saved state is a JSON object or has several lines; a name is neither
     if isinstance(budget, str) and (budget.lstrip().startswith("{") or "\n" in budget.strip()):
         budget = _data_in(budget, "a configuration or saved state")
     if not isinstance(budget, Mapping):
@@ -422,11 +427,11 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
 def budget_in(text: str, name: str) -> AnyBudget:
     """Read a budget from the text of a file or pipe.
 
-    Error messages start with the file's name.
+    The name of the file appears in error messages.
     """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):
-        raise ValueError(f"No budget in {name}: {brief(data)}. {_KEYS}")
+        raise ValueError(f"{name} does not contain a budget: {brief(data)}. {_KEYS}")
     try:
         return read_budget(data)
     except LookupError as error:
@@ -436,7 +441,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
-    """Return a preset by name, or a function unchanged.
+    """Return the preset with a given name; return a function unchanged.
 
     Examples
     --------
@@ -452,7 +457,7 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     return PRESETS[preset]
 
 
-_KEYS = "Write a configuration with keys such as model and budget, or a saved budget with budgetkit and budget."
+_KEYS = "Use a configuration with keys such as model and budget, or a saved budget with the keys budgetkit and budget."
 _KNOWN = (
     "a Budget, a preset or its name, a saved state or configuration as text or data, "
     "or the pathlib.Path of its file"
@@ -469,7 +474,7 @@ def _text_at(path: Path) -> str:
     path = path.expanduser()
     purpose = one_line(str(path))
     try:
-        # a folder; or a pipe, which nobody may ever write to
+        # a folder, or a pipe that might block forever
         if "\0" in str(path) or (path.exists() and not path.is_file()):
             raise ValueError(
                 f"Not a file: {purpose}. Pass the path of a budget or configuration file."

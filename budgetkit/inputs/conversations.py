@@ -1,7 +1,7 @@
-"""Conversations in any form that users pass: traces, names, paths or messages.
+"""Conversations in any form: traces, names, paths or messages.
 
-A string is the name of a shipped trace, or else the path of a file, which `load_trace` reads. Functions for messages of
-an application (`trim`, `Conversation.add`, `count_request`) accept no such string.
+A string is the name of a shipped trace, or else the path of a file, which `load_trace` reads. Functions that take an
+application's messages (`trim`, `Conversation.add`, `count_request`) do not accept such strings.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.plan import Item
 from budgetkit.trace import Message, Trace, load_trace, load_traces, messages_of
 
-#: The types that are accepted as a conversation.
+#: Any value that `trace_of` accepts as a conversation.
 AnyTrace = Any
 
 
 def trace_of(trace: AnyTrace) -> Trace:
-    """Convert input to a trace; if it has several conversations, use the first.
+    """Convert a conversation in any form to a trace.
+
+    If the input has several conversations, the first one is used.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def trace_of(trace: AnyTrace) -> Trace:
     Raises
     ------
     ValueError, TypeError, OSError
-        If the value has no supported form or cannot be read.
+        If the value is not in a supported form or cannot be read.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def trace_of(trace: AnyTrace) -> Trace:
 
 
 def traces_of(traces: AnyTrace) -> list[Trace]:
-    """Convert input to several traces.
+    """Convert conversations in any form to a list of traces.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
     """
     if isinstance(traces, Trace):
         return [traces]
-    # a name, a file, a frame, or a body is one thing
+    # a name, a file, a frame or a request body is one source
     is_one = isinstance(traces, str | bytes | PathLike | Mapping) or hasattr(traces, "read")
     if is_one or hasattr(traces, "columns") or not isinstance(traces, Iterable):
         return load_traces(_source(traces))
@@ -84,7 +86,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
 
 
 def own_model(trace: Trace) -> Model | None:
-    """Return a conversation's own model, or None if unnamed, unknown or retired.
+    """Return a conversation's model, or None if missing, unknown or retired.
 
     Examples
     --------
@@ -98,19 +100,19 @@ def own_model(trace: Trace) -> Model | None:
 
 
 def opening_model(model: str | Model | None, trace: Trace | None = None) -> Model:
-    """Return the initial model for explorers, app, reports and shell.
+    """Return the model that an explorer or report starts with.
 
     Parameters
     ----------
     model : str or Model, optional
-        Model given by the caller.
+        The caller's model.
     trace : Trace, optional
-        The conversation; its own model is used if none is given.
+        The conversation; its model is used if `model` is None.
 
     Returns
     -------
     Model
-        The given model, the conversation's own, or `DEFAULT_MODEL`.
+        The given model, or the conversation's, or `DEFAULT_MODEL`.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
 
 
 def _is_messages(value: Any) -> bool:
-    """Return True for a list of messages, as OpenAI dictionaries or objects."""
+    """Return True for a list of messages, as dictionaries or `Message` objects."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(
@@ -133,7 +135,7 @@ def _is_messages(value: Any) -> bool:
 
 
 def _is_conversation(value: Any) -> bool:
-    """Return True for a conversation in a list, False for a message."""
+    """Return True if an entry of a list is a conversation and not a message."""
     if isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns"):
         return True
     return isinstance(value, Mapping) and "messages" in value
@@ -148,41 +150,41 @@ def _source(value: Any) -> Any:
 
 _EXPECTED = (
     "a string, a message, a passage (a dictionary with its text, a LangChain Document, an Item), or a pair of one "
-    "of these and its score, a number"
+    "of these and a numeric score"
 )
 _SCORES = ("score", "relevance_score", "similarity")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An item for a section: a message with its score."""
+    """A message for a section, with its score."""
 
     message: Message
     score: float = 0.0
 
 
 def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
-    """Convert a section's value to a message, giving a text the section's role.
+    """Convert a section's value to a message with a score.
 
     Parameters
     ----------
     value : str, Message, Mapping, Passage, Item, object or tuple
-        A text; a message in any form; a passage as a dictionary with its text, a LangChain or LlamaIndex object, or
-        an Item; or a pair of one of these and its score.
+        A text; a message in any form; a passage as a dictionary, a LangChain or LlamaIndex object, or an Item; or a
+        pair of one of these and its score.
     role : str
-        Role of a text, such as "context".
+        Role for a text without one, such as "context".
     where : str
-        Name of the place, for error messages.
+        Name of the section, for error messages.
 
     Returns
     -------
     Piece
-        The message and its score; 0 if it has none.
+        The message, with a score of 0 if none is given.
 
     Raises
     ------
     ValueError
-        If the value has no supported form.
+        If the value is not in a supported form.
 
     Examples
     --------
@@ -201,7 +203,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     if isinstance(value, Passage):
         return _of_fields(value.raw, role, where)
     if isinstance(value, Mapping):
-        # a message says who speaks, a passage does not
+        # a message has a role, a passage does not
         if "role" in value or (isinstance(value.get("type"), str) and "content" in value):
             return Piece(messages_of([value])[0])
         return _of_fields(value, role, where)
@@ -223,7 +225,7 @@ def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
 
 def _of_object(value: Any, role: str, where: str) -> Piece:
     """Read a passage or a message from another library's object."""
-    inner = getattr(value, "node", value)  # LlamaIndex keeps the score beside the node
+    inner = getattr(value, "node", value)  # LlamaIndex stores the score next to the node
     text = getattr(inner, "page_content", None)
     if text is None and not hasattr(inner, "role") and not hasattr(inner, "content"):
         text = getattr(inner, "text", None)
@@ -255,7 +257,7 @@ def _score(fields: Mapping[str, Any]) -> float:
 
 def _invalid_piece(value: Any, where: str) -> ValueError:
     if isinstance(value, Mapping):
-        shown = f"an object with {quoted(value) or 'nothing'}"
+        shown = f"an object with {quoted(value) or 'no keys'}"
     else:
         shown = f"a value of type {type(value).__name__}"
     return ValueError(f"Invalid value for {where}: {shown}. Expected {_EXPECTED}.")

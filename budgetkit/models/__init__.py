@@ -1,14 +1,14 @@
 """Models: context windows, encodings, limits and end dates.
 
-The *kind* of a window defines its content::
+The *kind* of a window says whether it includes the answer::
 
     shared   prompt + answer <= window                        most models
-    input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
+    input    prompt <= window, answer <= max_output           separate limits: GPT-5, Gemini, Qwen
 
-so GPT-5, advertised with 400,000 tokens, has a window of 272,000 for the prompt and 128,000 for the answer. The facts
-come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name was
-looked up, and an unknown name causes a warning. Public functions resolve a name once, with :func:`resolve`, and pass
-the model on.
+For example, GPT-5 is advertised with 400,000 tokens: a window of 272,000 for the prompt and 128,000 for the answer. The
+facts come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
+was looked up, and an unknown name causes a warning. Public functions resolve a name once, with :func:`resolve`, and
+pass the model on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 
 #: The default model, which is current and has a published tokenizer.
 DEFAULT_MODEL: Final = "gpt-5.4"
-#: The memory engine's default for an unknown model (document 001).
+#: Window assumed for an unknown model, in tokens: the memory engine's default (document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
 #: The prompt cache used if the provider's is unknown.
@@ -73,31 +73,30 @@ class RetiredModelWarning(UserWarning):
 
 
 def today() -> Day:
-    """Return today's date, or the date in the variable BUDGETKIT_TODAY.
+    """Return today's date, or the date in the environment variable BUDGETKIT_TODAY.
 
-    The date decides whether a model has ended.
-
-    Pages and tests set the variable to get the same output on any day.
+    Models that ended by this date are retired. The documentation and tests set the variable to get the same output on
+    any day.
     """
     return Day.fromisoformat(os.environ.get("BUDGETKIT_TODAY") or Day.today().isoformat())
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model's context window and the facts needed to count for it.
+    """A model's context window, with the facts needed to count its tokens.
 
     Parameters
     ----------
     name : str
-        The provider's name for it.
+        The provider's name for the model.
     window : int
-        Context window, in tokens: prompt and answer together or the prompt alone, depending on ``kind``.
+        Context window, in tokens: for prompt and answer, or for the prompt alone, depending on ``kind``.
     kind : {"shared", "input"}
-        Content of the window.
+        ``"shared"`` if the window includes the answer, ``"input"`` if it is for the prompt alone.
     max_output : int, optional
-        Longest answer, in tokens; part of a shared window, in addition to an input window.
+        Maximum answer, in tokens: part of a shared window, or in addition to an input window.
     encoding : str
-        Encoding used to count its tokens.
+        Encoding used to count the model's tokens.
     encoding_is_own : bool
         If true, the encoding is the model's own; otherwise counts with it are estimates.
     provider : str
@@ -107,18 +106,18 @@ class Model:
     source : str
         Source of the numbers.
     date : str
-        Date when they were read, as an ISO date.
+        Date on which the numbers were read, in ISO format.
     provenance : str
         How the name was looked up.
     ends : str
-        Day when the provider ends the model, as an ISO date. Empty if none is announced.
+        Date on which the provider retires the model, in ISO format; empty if none is announced.
 
     Raises
     ------
     ValueError
-        If the kind is unknown, the window is not above 0, or a shared window is smaller than the answer.
+        If the kind is unknown, the window is not above 0, or `max_output` exceeds a shared window.
     TypeError
-        If the window or the answer is not a whole number.
+        If `window` or `max_output` is not a whole number.
 
     Examples
     --------
@@ -149,9 +148,9 @@ class Model:
             longest = check_tokens(f"max_output of {name}", self.max_output)
         if longest > self.window and self.kind == "shared":
             raise ValueError(
-                f"max_output of {name} ({longest:,}) exceeds the window ({self.window:,}) that it shares with "
-                "the prompt. "
-                "Lower max_output or set kind='input'."
+                f"max_output of {name} ({longest:,}) exceeds its window ({self.window:,}). Lower max_output, "
+                "or set kind='input' "
+                "if the window does not include the answer."
             )
 
     @property
@@ -163,7 +162,7 @@ class Model:
 
     @property
     def ended(self) -> bool:
-        """True if the provider has retired the model by today."""
+        """True if the provider has retired the model."""
         return bool(self.ends) and self.ends <= today().isoformat()
 
     @property
@@ -186,7 +185,7 @@ class Model:
         """The kind of tokenizer: the model's own, a calibrated one, or a substitute."""
         if self.encoding_is_own:
             return "exact"
-        # somebody's own encoding counts more than what the table says
+        # an encoding chosen by the user takes precedence over the table
         chosen_by_hand = self.provenance == "given" or "encoding" in self.provenance
         is_calibrated = bool(calibration_row(self.name)["pattern"]) and not chosen_by_hand
         return "calibrated" if is_calibrated else "stand-in"
@@ -203,7 +202,7 @@ class Model:
 
     @property
     def is_routed(self) -> bool:
-        """True if a router lists the model but bills it by its own rules.
+        """True if a router forwards the requests and bills them by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)
@@ -213,7 +212,7 @@ class Model:
 
     @property
     def cache(self) -> str:
-        """The name of its provider's prompt cache, in :data:`budgetkit.cost.CACHES`.
+        """The name of the model's prompt cache in :data:`budgetkit.cost.CACHES`.
 
         >>> [resolve(name).cache for name in ("gpt-5.4", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
         ['openai', 'anthropic-4096', 'longest prefix']
@@ -259,24 +258,24 @@ def model(
 ) -> Model:
     """Look up a model by name.
 
-    Spelling does not matter, and a date, a cloud's prefix or a router's suffix names the same model. Any other longer
-    name may be another model. Names that are not listed are looked up in genai-prices.
+    Different spellings of a name, with a date, a cloud's prefix or a router's suffix, find the same model. Any other
+    addition may name another model. Names that are not listed are looked up in genai-prices.
 
     Parameters
     ----------
     name : str or Model
         A name such as ``"gpt-5.4"``, with or without a date (``"gpt-5.4-2026-03-05"``) and a provider
-        (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with its overrides.
+        (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with the overrides applied.
     unknown : {"default", "raise"}
-        Treatment of an unknown name. "default" warns and uses the listed model whose name it extends, or else a window
-        of 8,192 tokens and cl100k_base; "raise" raises an error.
+        ``"default"`` warns about an unknown name and assumes the facts of the listed model that it extends, or else a
+        window of 8,192 tokens and cl100k_base. ``"raise"`` raises an error.
     **overrides
         Fields of :class:`Model` to override, such as ``window=32_768``.
 
     Returns
     -------
     Model
-        The model; its ``provenance`` says how it was found.
+        The model; ``provenance`` says how it was found.
 
     Raises
     ------
@@ -290,7 +289,7 @@ def model(
     UnknownModelWarning
         If the name is unknown; the warning names the default used.
     RetiredModelWarning
-        If the provider has ended the model.
+        If the provider has retired the model.
 
     Examples
     --------
@@ -304,9 +303,9 @@ def model(
     if isinstance(name, str) and not facts.is_known:
         if unknown == "raise":
             raise ValueError(
-                f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose one of "
-                "budgetkit.models.models() "
-                f"({len(models())} models), or describe it: Model({brief(facts.name)}, window=...)."
+                f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose one of the models in "
+                "budgetkit.models.models(), "
+                f"or describe yours: Model({brief(facts.name)}, window=...)."
             )
         warn_caller(unknown_notice(facts.name, overrides.get("window")), UnknownModelWarning)
     elif isinstance(name, str) and facts.ended and "ends" not in overrides:
@@ -325,17 +324,17 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     Parameters
     ----------
     name : str or Model
-        A name as in :func:`model`, or a model that was looked up already.
+        A name as in :func:`model`, or a Model.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window, in tokens, to use instead of the model's.
     must_know : bool, default False
-        If true, raise an error for an unknown window unless ``window`` is given; otherwise a default is used, and
-        ``notice`` says so.
+        If true, raise an error if the window is neither known nor given; otherwise use a default, which ``notice``
+        states.
 
     Returns
     -------
     Model
-        The model; the same object for the same name.
+        The model. The same name returns the same object.
 
     Raises
     ------
@@ -358,8 +357,8 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
         raise ValueError(wrong_type("model", name, "a name, such as 'gpt-5.4', or a Model"))
     if must_know and window is None and not facts.is_known:
         raise ValueError(
-            f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose a listed model, or give "
-            "window= in tokens."
+            f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose a listed model, or pass its "
+            "window in tokens (window=...)."
         )
     if window is None:
         return facts
@@ -403,7 +402,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return the name for looking up a model again; reject a model described by hand.
+    """Return a model's name; reject a model that is not in the list.
 
     Examples
     --------
@@ -415,14 +414,14 @@ def listed_name(model: str | Model) -> str:
     facts = resolve(model)
     if resolve(facts.name) != facts:
         raise ValueError(
-            f"Model {brief(facts.name)} is not in the list. Choose a listed model, and give window= if its "
-            "window differs."
+            f"Model {brief(facts.name)} is not in the list. Choose a listed model, and pass "
+            "window= if its window differs."
         )
     return facts.name
 
 
 def found_by(name: str) -> Model | None:
-    """Look up a name without a warning, or return None for an unknown model.
+    """Look up a model without a warning, or return None if it is unknown.
 
     Examples
     --------
@@ -441,9 +440,10 @@ def found_by(name: str) -> Model | None:
 
 
 def _by_name(name: str) -> Model | None:
-    """Find a listed model, keeping the more specific name for billing.
+    """Find a listed model by any spelling, or return None.
 
-    Prices may depend on it: a fine-tuned model has its own, a path names a host or router, and a suffix a variant.
+    A more specific name is kept, because prices may depend on it: it may state a host or router, a variant or a
+    fine-tuned model.
     """
     facts = _table().get(spelled_model(name))
     if facts is None:
@@ -459,9 +459,9 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Return an unlisted OpenAI model with its family's encoding, if any.
+    """Return an unlisted model with the encoding of its OpenAI family, if any.
 
-    A longer name may be another model, so the encoding is not marked as its own.
+    The encoding of a name that extends a listed one is not marked as the model's own.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
@@ -476,7 +476,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Return the window that most sellers in genai-prices list for a name, or None."""
+    """Look up a model in genai-prices with its most common window, or return None."""
     from importlib.metadata import version
 
     cores = {core_name(text) for text in without_suffixes(bare(name))}
@@ -490,7 +490,7 @@ def _by_price_list(name: str) -> Model | None:
         return None
     often = Counter(window for window, *_ in entries)
     usual = min(often, key=lambda window: (-often[window], window))
-    # What follows a colon is a way to be served, such as in a batch.
+    # A suffix after a colon names a way of serving, such as in a batch.
     window, provider, listed_id = min(
         (entry for entry in entries if entry[0] == usual), key=lambda entry: ":" in entry[2]
     )
@@ -527,13 +527,13 @@ def price_list() -> Any:
 
 
 def _did_you_mean(name: str) -> str:
-    """Suggest the model with the nearest name, if there is one."""
+    """Return a suggestion of the most similar model, or ""."""
     near = similar_models(name)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def stand_in(name: str) -> Model:
-    """Return the default for an unknown model.
+    """Return an unknown model with assumed facts.
 
     Examples
     --------
@@ -554,20 +554,20 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning about an unknown model, with the default used.
+    """Return the warning about an unknown model, with the facts assumed.
 
-    The default window is used only if none is given.
+    A window is assumed only if none is given.
 
     Examples
     --------
     >>> unknown_notice("acme-9", 8_000)[:54]
-    "Unknown model 'acme-9': cl100k_base is assumed. Give e"
+    "Unknown model 'acme-9': cl100k_base is assumed. Pass e"
     """
     facts = stand_in(name)
     longer = "" if price_list() else f" {missing_extra('genai-prices', 'lab', 'a longer list')}"
-    fallback = f"{facts.encoding} is assumed. Give encoding= if you know it."
+    fallback = f"{facts.encoding} is assumed. Pass encoding= if you know it."
     if window is None:
-        fallback = f"{facts.provenance.removeprefix('default: ')}. Give window= and encoding= if you know them."
+        fallback = f"{facts.provenance.removeprefix('default: ')}. Pass window= and encoding= if you know them."
     return f"Unknown model {brief(name)}: {fallback}{_did_you_mean(name)}{longer}"
 
 

@@ -1,4 +1,4 @@
-"""Limits other than the window, set by programs or on a model's thinking."""
+"""Limits that programs set on a model's window, and limits on its thinking."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ProductWindow:
     shown : int
         Tokens of the window that the program shows or accepts.
     acts_at : int
-        Prompt size at which the program compacts or cuts, in tokens; without such a rule, the size shown.
+        Prompt size at which the program compacts or truncates, in tokens; the size shown if it does neither.
     source, date : str
         Source and date of the numbers.
 
@@ -57,7 +57,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     name : str
         A name of :data:`PRODUCT_WINDOWS`.
     window : int, optional
-        The model's window, in tokens; default: the entry in the program's own list.
+        The model's window, in tokens. Default: the window in the program's own model list.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
         whole = check_tokens("window", window)
     if whole is None:
         raise ValueError(
-            f"{row['label']} needs the model's window. Pass it, for example window=200_000."
+            f"{row['label']} needs the model's window. Pass it in tokens, for example window=200_000."
         )
     if "shown" in row:
         shown = min(whole, row["shown"])
@@ -107,7 +107,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
 
 
 def catalogue_of(name: str, shown: int) -> int:
-    """Return the full window of a program's model, given the shown part.
+    """Compute a model's full window from the part that a program shows.
 
     Examples
     --------
@@ -130,7 +130,7 @@ EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Limit on a model's thinking, in tokens.
+    """The limit on a model's thinking at one effort, in tokens.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Thinking:
     tokens : int or None
         Maximum thinking, in tokens; None if unknown.
     source, date : str
-        Source and date of the number, or of the statement that it is unknown.
+        Source and date of the number, or of the finding that it is unknown.
     """
 
     model: str
@@ -149,12 +149,12 @@ class Thinking:
     date: str
 
     def reserve(self, tokens: int | None = None) -> Reserve:
-        """Return a reserve for thinking, in addition to the answer's own reserve.
+        """Return a reserve for thinking, to be added to the reserve for the answer.
 
         Parameters
         ----------
         tokens : int, optional
-            Your own number, such as a quantile of your measured usage. Default: the published one.
+            Your own limit, such as a quantile of your measured usage. Default: the published limit.
 
         Returns
         -------
@@ -164,20 +164,20 @@ class Thinking:
         Raises
         ------
         ValueError
-            If no number is given or published.
+            If no limit is given or published.
         """
         size = self.tokens if tokens is None else tokens
         if size is None:
             raise ValueError(
                 f"No thinking limit is known for {one_line(self.model)} at effort {brief(self.effort)}: "
-                f"{self.source} (read {self.date}). Pass the tokens from the usage of your own answers: "
+                f"{self.source} (read {self.date}). Pass the thinking tokens that your own answers used: "
                 "reserve(tokens=...)."
             )
         return Reserve("thinking", size, serves=OUTPUT)
 
 
 def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
-    """Look up a model's thinking limit for an effort.
+    """Look up a model's thinking limit at a given effort.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     Returns
     -------
     Thinking
-        The limit; its `tokens` are None if unknown.
+        The limit; `tokens` is None if unknown.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Spellings of a model's name, as used by hosts and routers and as typed.
+"""Spellings of a model's name, as hosts, routers and users write it.
 
-Only the parts that state where a model runs, or which variant, are removed. The parts that identify the model stay.
+Only parts that state the host or the variant are removed. The parts that identify the model are kept.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from budgetkit.files import read_rows, read_table, read_toml
 
 #: The default encoding of OpenAI's families.
 FAMILY_ENCODING: Final = "o200k_base"
-_SHARED = 4  # characters in a row that like names have in common
-LONGEST_NAME: Final = 200  # characters; to look for a longer one takes long and finds none
+_SHARED = 4  # consecutive characters that similar names have in common
+LONGEST_NAME: Final = 200  # characters; searching for a longer name is slow and finds nothing
 _BETWEEN = re.compile(r"[-_.:@ ]+")
 _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca|in)\.)?"
 _MAKERS = (
@@ -26,25 +26,23 @@ _MAKERS = (
     "zai|xai"
 )
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
-# Before a name, where it runs: Bedrock's region and maker, Databricks, SAP's maker.
+# Prefixes for the place where a model runs: Bedrock's region and maker, Databricks, SAP's maker.
 _PLACE = re.compile(rf"{_BEDROCK.pattern}|^databricks-|^[a-z]+--")
-_COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
-# The same, where it cannot be a version, as in deepseek-v5: "-v1" and "-v2" alone are copies of nova-pro, not of nova.
+_COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # the copy of a model that Bedrock runs
+# The same if it cannot be a version, as in deepseek-v5: a bare "-v1" marks a copy of nova-pro, but not of nova.
 _CERTAIN_COPY = re.compile(r"(?:-v\d+:\d+(?::\d+k)?|(-[a-z]+)-v[12])$")
-# After a name, what never says which model it is: a day, a release, how it is routed, how hard it thinks, its format.
+# Suffixes that never distinguish models: date, release, routing, thinking effort, number format.
 _SUFFIX = re.compile(
     r"(?:\[[^\[\]]*\]|(?:(?<=opus-\d)|(?<=opus-\d[.-]\d))-fast|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|(?<![-:])[-:]+(?:"
     r"20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|[01]\d-?[0-3]\d|00\d|latest|preview|exp|experimental|default|stable|"
     r"beta|thinking|cloud|maas|versatile|tput|none|minimal|low|medium|high|xhigh|"
     r"fp8|fp4|nvfp4|bf16|int4|int8|awq|gptq|gguf))$"
 )
-_UNDATED = re.compile(
-    r"-(?:preview|latest|[01]\d-20\d\d)$"
-)  # what people leave out of a listed name
+_UNDATED = re.compile(r"-(?:preview|latest|[01]\d-20\d\d)$")  # often left out of a listed name
 _VERSION_FIRST = re.compile(r"^claude-(\d)(?:[.-](\d))?-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
 _VERSION_LAST = re.compile(r"^claude-([a-z]+)-(3)(?:[.-](\d)(?!\d))?")
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
-# Sizes are tags there.
+# Ollama writes sizes as tags.
 _OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")
 #: Hosts that run other makers' models or forward requests, by the part of a name before the slash.
 _HOSTS = (
@@ -63,7 +61,7 @@ _HOSTS = (
 def as_listed(name: str) -> str:
     """Convert a name to the spelling of ``data/models.csv``, keeping its path.
 
-    Separators between letters and digits do not matter. All tables keyed by model names use this spelling.
+    Separators between letters and digits are ignored. All tables keyed by model names use this spelling.
 
     Examples
     --------
@@ -71,14 +69,14 @@ def as_listed(name: str) -> str:
     ('gpt-4o', 'openai/gpt-4o-mini-2024-07-18', 'claude-sonnet-4-5')
     """
     if len(name) > LONGEST_NAME:
-        # Some patterns of the tables take quadratic time; what is left is still too long for a known model.
+        # Some patterns of the tables take quadratic time. The rest is still too long for a known model.
         return name.strip().casefold().rpartition("/")[2][: LONGEST_NAME + 1]
     return _as_listed(name)
 
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Match the whole name first, and then shorter and shorter prefixes."""
+    """Match the whole name against the list, and then ever shorter prefixes."""
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -91,7 +89,7 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield spellings without the host, and with Claude's version before or after its kind."""
+    """Yield spellings without the host, with Claude's version before or after its tier."""
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -110,7 +108,7 @@ def _ways_to_write(last: str) -> Iterator[str]:
 
 @cache
 def _listed_letters() -> Mapping[str, str]:
-    """Return the listed names keyed by letters and digits alone."""
+    """Map listed names without separators to the names, except ambiguous ones."""
     names = [row["name"].casefold() for row in read_table("models.csv")]
     often = Counter(map(_letters, names))
     return {_letters(name): name for name in names if often[_letters(name)] == 1}
@@ -118,7 +116,7 @@ def _listed_letters() -> Mapping[str, str]:
 
 @cache
 def _listed_cores() -> Mapping[str, str]:
-    """Return the listed names keyed by short spelling, shorter names first."""
+    """Map short spellings to listed names; the shortest name wins."""
     names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
     cores: dict[str, str] = {}
     for shorten in (_letters, core_name, lambda name: _letters(_UNDATED.sub("", name))):
@@ -128,7 +126,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed model for a spelling, or "" if it is ambiguous.
+    """Return the listed name for a spelling, or "" if there is none.
 
     Examples
     --------
@@ -145,9 +143,9 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name, and then its forms with one suffix after another removed.
+    """Yield a name, removing one suffix at a time.
 
-    These suffixes never distinguish models.
+    Only suffixes that never distinguish models are removed.
 
     Examples
     --------
@@ -161,9 +159,9 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed model whose name an unknown name extends.
+    """Return the listed name that an unknown name extends, or "".
 
-    Empty if a number follows.
+    A name extended by a number is probably a newer model, so it does not count.
 
     Examples
     --------
@@ -181,7 +179,9 @@ def _letters(name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Return the listed name without its path, or the base of a fine-tuned model.
+    """Return a name in listed spelling without its path.
+
+    For a fine-tuned model, it is the name of the base model.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Return a name in lower case without its path, or the base of a fine-tuned model."""
+    """Return a name in lower case without its path; of a fine-tuned model, the base."""
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -232,7 +232,9 @@ def openai_family(name: str) -> str:
     ['gpt-4-0613', 'gpt-4o', 'o', '']
     """
     plain = bare(name)
-    if _last(name) == "gpt-35-turbo":  # on Azure; three recorded calls bill as that snapshot does
+    if (
+        _last(name) == "gpt-35-turbo"
+    ):  # on Azure; three recorded calls were billed like that snapshot
         plain = "gpt-3.5-turbo-0301"
     for pattern, family in read_toml("framings.toml")["models"]["families"]:
         if re.match(pattern, plain):
@@ -241,7 +243,7 @@ def openai_family(name: str) -> str:
 
 
 def family_encoding(name: str) -> tuple[str, bool]:
-    """Return the encoding of a model's OpenAI family, and whether it is its own.
+    """Return the encoding of a model's OpenAI family, and whether it is published.
 
     Examples
     --------
@@ -257,7 +259,7 @@ def family_encoding(name: str) -> tuple[str, bool]:
 
 
 def dashed(name: str) -> str:
-    """Write a name with dashes only, as in the patterns of the tables."""
+    """Write a name with dashes as its only separator, as the tables' patterns expect."""
     return re.sub(r"[.:_]", "-", as_listed(name))
 
 
@@ -265,7 +267,7 @@ def dashed(name: str) -> str:
 def calibration_row(name: str) -> dict[str, str]:
     """Return the row of ``data/calibrations.csv`` for a model.
 
-    This is the first row whose pattern the name contains.
+    It is the first row whose pattern matches the name.
 
     Examples
     --------
@@ -277,12 +279,12 @@ def calibration_row(name: str) -> dict[str, str]:
 
 @cache
 def calibration_rows() -> list[dict[str, str]]:
-    """List the model families with a published slope, then all other models."""
+    """Read ``data/calibrations.csv``; the last row is for all other models."""
     return read_table("calibrations.csv")
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield other spellings of a model's name, the nearest first.
+    """Yield other spellings of a model's name, the closest first.
 
     Examples
     --------
@@ -306,7 +308,9 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def core_name(name: str) -> str:
-    """Return the lower-case letters and digits of a name, without region, variant and "instruct".
+    """Return a name's lower-case letters and digits.
+
+    Region, variant and words such as "instruct" are removed.
 
     Examples
     --------
@@ -318,20 +322,20 @@ def core_name(name: str) -> str:
 
 
 def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
-    """Return the names closest to an unknown one.
+    """Return the names most similar to an unknown one.
 
-    Names that contain it come first.
+    Names that contain the unknown one come first.
 
     Examples
     --------
     >>> nearest_names("claud", ["gpt-4o", "claude-haiku-4-5", "claude-opus-5"])
     ['claude-opus-5', 'claude-haiku-4-5']
     """
-    name = name[:200]  # what is longer is like none, and takes long to compare
+    name = name[:200]  # a longer name is similar to none, and slow to compare
     wanted = core_name(name)
     plain_names = {candidate: core_name(candidate) for candidate in names}
 
-    # Names that hold the wanted one come first, the shortest before all.
+    # Names that contain the wanted one come first, starting with the shortest.
     longer = [
         candidate
         for candidate, plain_name in plain_names.items()
@@ -341,7 +345,7 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     if len(longer) >= most:
         return longer[:most]
 
-    # Then similar ones; where no name holds the wanted one, all of them, else first those that share a stretch with it.
+    # Similar names follow; if some names contain the wanted one, those that share a few letters with it come first.
     similar = get_close_matches(bare(name), plain_names, most, 0.5)
     sharing = [
         candidate

@@ -106,7 +106,7 @@ def test_a_context_budget_stands_alone_with_its_own_sections_only() -> None:
 def test_a_context_budget_takes_its_total_from_the_model_where_it_says_none() -> None:
     inside = {"sections": {"system_prompt": {"max_tokens": 500}}}
     assert budget_of({"model": "gpt-4o", "context_budget": inside}).window == 128_000
-    with pytest.raises(ValueError, match="context_budget needs total_tokens"):
+    with pytest.raises(ValueError, match="context_budget has no total_tokens"):
         budget_of({"context_budget": inside})
 
 
@@ -126,7 +126,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
             "Unknown key 'modle'. Did you mean 'model'. Choose one of: 'model', 'window'",
         ),
         ({"budget": None}, "The configuration has no budget"),
-        ({"context_budget": {}}, "Give one of: budget, context_budget"),
+        ({"context_budget": {}}, "Keep exactly one of: budget, context_budget"),
         ({"budget": 3}, "Invalid budget of the configuration: 3."),
         ({"budget": "chatt"}, "Unknown preset 'chatt'"),
         ({"model": ["gpt-4o"]}, "Invalid model of the configuration: "),
@@ -219,7 +219,7 @@ def test_a_folder_or_a_pipe_is_refused_and_never_waited_for(tmp_path: Path) -> N
         ("budget: chat\nbudget: rag\n", "Duplicate key 'budget'. Remove"),
         ("modle: gpt-4o\nbudget: chat\n", ": Invalid configuration. Unknown key 'modle'"),
         ("budget: chat\npolicy: oldest frist\n", ": Unknown policy 'oldest frist'."),
-        ("- chat\n- rag\n", "No budget in .*. Write a configuration with keys such as model"),
+        ("- chat\n- rag\n", "does not contain a budget: .*. Use a configuration with keys such as model"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_with_its_name_and_line(

@@ -29,7 +29,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "model": (
         lambda: bk.model("gtp-4o", unknown="raise"),
         ValueError,
-        "Unknown model 'gtp-4o'. Did you mean 'gpt-4o'? Choose one of budgetkit.models.models() ...",
+        "Unknown model 'gtp-4o'. Did you mean 'gpt-4o'? Choose one of the models in budgetkit.models.models(), ...",
     ),
     "counter": (
         lambda: bk.counter("abacus"),

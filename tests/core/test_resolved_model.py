@@ -43,13 +43,13 @@ def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
     assert resolve("gtp-4o-mini").window == 8_192
     assert "assumed" in resolve("gtp-4o-mini").notice
     with pytest.raises(
-        ValueError, match=r"'gtp-4o-mini'. Did you mean 'gpt-4o-mini'. .* or give window="
+        ValueError, match=r"'gtp-4o-mini'. Did you mean 'gpt-4o-mini'. .* or pass its window"
     ):
         resolve("gtp-4o-mini", must_know=True)
     assert resolve("gtp-4o-mini", window=32_768, must_know=True).window == 32_768
     with (
         pytest.warns(UnknownModelWarning),
-        pytest.raises(ValueError, match="or give window= in tokens"),
+        pytest.raises(ValueError, match="or pass its window in tokens"),
     ):
         resolve(bk.model("gtp-4o-mini"), must_know=True)
     with pytest.warns(UnknownModelWarning):
@@ -245,6 +245,6 @@ def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -
         assert "unknown model 'acme-9'" in repr(bk.count_request(request_of("acme-9")))
         return
     with pytest.warns(
-        UnknownModelWarning, match=r"Unknown model 'acme-9': cl100k_base is assumed. Give encoding="
+        UnknownModelWarning, match=r"Unknown model 'acme-9': cl100k_base is assumed. Pass encoding="
     ):
         calls[entry]()

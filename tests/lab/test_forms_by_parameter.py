@@ -319,7 +319,7 @@ def test_an_unknown_model_is_no_window() -> None:
     for call in LINES["budget"][:8]:
         with pytest.raises(
             ValueError,
-            match=r"Unknown model 'gtp-9'.*or give window= in tokens",
+            match=r"Unknown model 'gtp-9'.*or pass its window in tokens",
         ):
             value(call, "chat", {"model": "gtp-9"})
 
