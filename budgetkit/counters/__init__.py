@@ -305,8 +305,8 @@ def _of_model(model: Model) -> Counter:
     encoding = model.encoding
     if encoding not in encoding_names():
         raise ValueError(
-            f"{unknown_name('encoding', encoding, encoding_names())} Model {one_line(model.name)} needs it; to count "
-            "with another encoding, set encoding_is_own=False."
+            f"{unknown_name('encoding', encoding, encoding_names())} Model {one_line(model.name)} was given this "
+            "encoding; use another one with encoding_is_own=False."
         )
     if model.tokenizer == "calibrated":
         return best(model.name) or published(model.name)

@@ -1,14 +1,14 @@
-"""Requests: reading, billing and writing of messages in providers' formats.
+"""Requests: messages and tools in providers' formats, read, written and billed.
 
 `reading/` reads a request in any format into messages and tools, and writes messages in a provider's format. `billing/`
-counts them:
+counts the tokens that a provider bills for them:
 
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
   `estimates.py` for all others.
-- `framing.py` has the framing of each model, which counts messages, and its billing rules (`rules_for`).
+- `framing.py` has each model's framing, which counts messages, and its billing rules (`rules_for`).
 - `images.py` prices images, `media.py` documents, audio and video.
-- `charges.py` has the charges that all of these return, and names the content without one.
-- `request_count.py` adds everything up as the provider bills it; `evidence.py` says how often that was exact.
+- `charges.py` has the charges that all of these return, and lists the content that no charge covers.
+- `request_count.py` adds up the bill; `evidence.py` says how often such a count was exact.
 """
 
 from budgetkit.requests.billing.charges import Charge

@@ -219,7 +219,10 @@ def test_a_folder_or_a_pipe_is_refused_and_never_waited_for(tmp_path: Path) -> N
         ("budget: chat\nbudget: rag\n", "Duplicate key 'budget'. Remove"),
         ("modle: gpt-4o\nbudget: chat\n", ": Invalid configuration. Unknown key 'modle'"),
         ("budget: chat\npolicy: oldest frist\n", ": Unknown policy 'oldest frist'."),
-        ("- chat\n- rag\n", "does not contain a budget: .*. Use a configuration with keys such as model"),
+        (
+            "- chat\n- rag\n",
+            "does not contain a budget: .*. Use a configuration with keys such as model",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_with_its_name_and_line(

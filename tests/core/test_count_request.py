@@ -805,7 +805,7 @@ def test_a_request_may_be_json_and_the_model_another() -> None:
 def test_a_request_without_a_model_says_what_is_assumed() -> None:
     counted = bk.count_request({"messages": [HELLO]})
     assert (counted.tokens, counted.exact) == (9, False)
-    assert counted.counted_by.startswith("gpt-4o assumed, since the request names no model: ")
+    assert counted.counted_by.startswith("gpt-4o assumed, because the request names no model: ")
 
 
 def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
@@ -819,7 +819,7 @@ def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
 
 def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
     counted = bk.count_request({"model": "gtp-4o", "messages": [HELLO]})
-    told = "unknown model 'gtp-4o', nearest are 'gpt-4o', "
+    told = "unknown model 'gtp-4o', similar to 'gpt-4o', "
     assert counted.unknown.startswith(told)
     for shown in (repr(counted), counted.counted_by, html.unescape(counted._repr_html_())):
         assert told in shown
@@ -836,7 +836,7 @@ def test_a_name_that_only_looks_like_openais_is_counted_by_the_nearest_rules_and
 ) -> None:
     counted = bk.count_request({"model": name, "messages": [HELLO]})
     assert not counted.exact
-    assert counted.unknown.startswith(f"unknown model '{name}', nearest are ")
+    assert counted.unknown.startswith(f"unknown model '{name}', similar to ")
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
 
 

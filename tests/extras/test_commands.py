@@ -637,4 +637,4 @@ def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> No
         json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]})
     )
     assert run(["count", str(body), "--as", "request"]) == 0
-    assert "unknown model 'gtp-4o', nearest are 'gpt-4o'" in capsys.readouterr().out
+    assert "unknown model 'gtp-4o', similar to 'gpt-4o'" in capsys.readouterr().out

@@ -1,1 +1,1 @@
-"""Counts of requests as billed, from charges by each provider's rules."""
+"""Token counts of requests as billed, by the rules of each provider."""

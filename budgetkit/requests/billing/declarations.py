@@ -1,15 +1,15 @@
-"""Costs of tool schemas, which providers convert to text for the model.
+"""Tokens of tool schemas, which providers convert to text for the model.
 
 There are three ways to count them:
 
 declaration
-    OpenAI's snapshots of 2023 get a TypeScript-like declaration of each function. It costs its tokens, 5 around it, and
-    4 more without a system message. This counts 8 of 9 recorded requests of gpt-4-0613 with tools exactly. The text for
-    later models is in :mod:`budgetkit.requests.billing.openai`.
+    OpenAI's snapshots of 2023 get a TypeScript-like declaration of each function. The declarations cost their tokens
+    plus 5, and 4 more without a system message. This counts 8 of 9 recorded requests of gpt-4-0613 with tools exactly.
+    The text for later models is in :mod:`budgetkit.requests.billing.openai`.
 constants
-    OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`).
+    OpenAI's cookbook adds constants for each function, property and enumeration (:class:`ToolConstants`).
 json
-    The schema's JSON, which simpler systems count.
+    Simpler systems count the schema's JSON.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from budgetkit.requests.reading.tools import (
 
 _AROUND = 5
 _OWN_MESSAGE = 4
-_DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
+_DEEPEST = 40  # objects nested deeper than this, which are rare, are declared as "any"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolConstants:
-    """Count tool schemas by the constants of OpenAI's cookbook.
+    """The constants of OpenAI's cookbook for counting tool schemas.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class ToolConstants:
     end: int = 12
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
-        """Charge the constants and texts of functions and properties, and the end."""
+        """Return the charge of tool schemas: constants plus texts."""
         texts: list[str] = []
         fixed = self.end
         for tool in tools:
@@ -77,13 +77,13 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Charge tool schemas as a declaration, as for OpenAI's older models."""
+    """Return the charge of tool schemas written as a declaration."""
     fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
     return Charge("tools", "declaration", (declaration(tools),), fixed)
 
 
 def declaration(tools: Sequence[Schema]) -> str:
-    r"""Write tool schemas as the declaration for OpenAI's models.
+    r"""Write tool schemas as the declaration for OpenAI's older models.
 
     Examples
     --------
@@ -119,7 +119,10 @@ def _declaration_lines(tool: Schema) -> Iterator[str]:
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
-    """Declare an object's properties, omitting descriptions of nested properties."""
+    """Yield the declarations of an object's properties.
+
+    Descriptions of nested properties are omitted.
+    """
     required = schema.get("required") or ()
     for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:

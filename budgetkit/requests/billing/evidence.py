@@ -1,6 +1,6 @@
-"""Evidence: how often the rules counted recorded calls exactly, by the parts of a request.
+"""Evidence: how often recorded calls were counted exactly, by the parts of a request.
 
-The rows of data/exactness.csv are combinations of rules and parts; benchmarks/exactness.py writes them.
+Each row of data/exactness.csv is a combination of billing rules and parts; benchmarks/exactness.py writes the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from budgetkit.message import RESULT_ROLES
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import parameters_of
 
-#: Requirements for calling a count exact: minimum recorded calls, projects, and share of exact calls.
+#: Requirements for an exact count: minimum numbers of recorded calls and projects, and share of calls counted exactly.
 CALLS = 50
 
 
@@ -27,25 +27,25 @@ PROJECTS = 2
 SHARE = 0.98
 
 
-_ENOUGH = 40  # calls of a combination, for an interval of its own
+_ENOUGH = 40  # minimum calls of a combination for an interval of its own
 
 
 _ENOUGH_PROJECTS = 4
 
 
-# A choice of types, or a reference, somewhere in the JSON of a schema.
+# A union of types, or a reference, anywhere in the JSON of a schema.
 _UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
 
 
 _WITH_UNIONS = "tools with unions"
-# OpenAI's open models are run, and billed, by others.
+# OpenAI's open models are hosted and billed by other companies.
 _MAKER = re.compile(r"^(?:gpt-oss|estimate-[^-]+|[^-]+)")
 
 
-_UNHEARD_OF = 0.1  # either way, before it is widened for the few projects that tried a rule
+_UNHEARD_OF = 0.1  # error assumed in either direction, before it is widened for few projects
 
 
-# The widest interval, as errors in shares of the count.
+# The widest interval, as fractions of the count.
 _LOWEST = -0.9
 
 
@@ -54,18 +54,18 @@ _HIGHEST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The results of recorded calls with a combination of parts.
+    """The accuracy of counts for recorded calls with one combination of parts.
 
     Parameters
     ----------
     combination : str
-        Combination of parts in the calls.
+        Billing rules and parts of the calls.
     calls, projects : int
-        Number of calls, and of their projects.
+        Number of calls, and of projects with such calls.
     exact : int
         Number of calls counted exactly.
     low, high : float
-        Range of the error of 9 of 10 bills (billed minus counted), as shares of the count.
+        Error range of 9 of 10 bills (billed minus counted), as fractions of the count.
     seen_in : int
         Number of projects behind the interval.
     """
@@ -80,7 +80,7 @@ class Evidence:
 
     @property
     def earns_exact(self) -> bool:
-        """True if counts of this combination may be called exact."""
+        """True if there is enough evidence to call such counts exact."""
         return (
             self.calls >= CALLS and self.projects >= PROJECTS and self.exact >= SHARE * self.calls
         )
@@ -91,7 +91,7 @@ class Evidence:
 
 
 def combination(request: ProviderRequest, rules: str) -> str:
-    """Return a request's combination of parts, as named in the table.
+    """Return the name of a request's combination of parts in the table.
 
     >>> from budgetkit.requests import read_request
     >>> hello = {"messages": [{"role": "user", "content": "Hello"}], "tool_choice": "required"}
@@ -103,19 +103,20 @@ def combination(request: ProviderRequest, rules: str) -> str:
 
 
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
-    """Return the evidence for a request's combination.
+    """Return the evidence for a request's combination of parts.
 
-    If few calls are recorded, the interval comes from a coarser combination.
+    If few such calls were recorded, the interval includes coarser combinations.
     """
     return find_evidence(coarser_names(request, rules), evidence_rows())
 
 
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
-    """Return the evidence of the first of several combinations in a table.
+    """Return the evidence for the first of several combinations, the finest first.
 
-    The interval covers the range of the first name with enough calls, and the ranges of finer names times 1 + 2 /
-    projects, because the next project differs from the few observed. If no name has enough calls, or none has exactly
-    these rules, it also covers 10 % times that factor. The last name is used only if the table has no other.
+    The interval includes the ranges of all names up to the first one with enough calls, each multiplied by
+    1 + 2 / projects, because a new project differs from the few observed. If no name has enough calls, or these rules
+    were never tried, it also includes errors of 10 % times that factor. The last name is used only if the table has no
+    other.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0
@@ -132,7 +133,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
         high = max(high, row.high * wider)
         if is_enough:
             break
-    # Schemas with unions or references cost more than others of their kind.
+    # Schemas with unions or references cost more than other schemas.
     is_tried = any(name in rows for name in names[:2])
     if _WITH_UNIONS in names[0] and own.projects < PROJECTS:
         is_tried = False
@@ -144,7 +145,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """List a request's combination and coarser combinations, the finest first.
+    """List the names of a request's combination and of coarser ones, the finest first.
 
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
@@ -164,7 +165,7 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
 
 @cache
 def evidence_rows() -> Mapping[str, Evidence]:
-    """Return the table of exactness by combination."""
+    """Read the table of exactness, by name of the combination."""
     return {
         row["combination"]: Evidence(
             row["combination"],
@@ -179,7 +180,7 @@ def evidence_rows() -> Mapping[str, Evidence]:
 
 
 def _kind(request: ProviderRequest) -> str:
-    """Return the most expensive kind of content in a request."""
+    """Return the kind of a request, such as "any image" or "any tools"."""
     if any(message.images for message in request.messages):
         return "any image"
     if any(message.tool_calls or message.role in RESULT_ROLES for message in request.messages):

@@ -3,10 +3,10 @@
     message = per_message + role + text + name + tool calls + images
     request = priming + sum of its messages + tool schemas
 
-All systems agree on the formula but not on the numbers, so each number is a field here, and each system is an entry of
-``FRAMINGS``, a row of ``data/framings.toml`` with its source.
+Systems agree on the formula but not on the numbers. Each number is a field of `Framing`, and each system is an entry
+of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
 
-Eleven of them disagree on how many tokens ``{"role": "user", "content": "Hello world"}`` has:
+For ``{"role": "user", "content": "Hello world"}``, the systems count this many tokens:
 
     2 text   6 octopus, llama-index, litellm-response, prompt-tsx   7 langchain
     9 cookbook, litellm, praisonai, plan-195   10 memory-engine
@@ -55,7 +55,7 @@ AnyMessage = Message | Raw
 
 @dataclass(frozen=True)
 class Framing:
-    """Token costs of a message and a request beyond their text.
+    """The tokens of a message and a request beyond their text.
 
     Parameters
     ----------
@@ -64,31 +64,31 @@ class Framing:
     count_role : bool
         If true, the text of the role is counted.
     count_name : bool
-        If true, a speaker's name is counted. The name of a tool result never is.
+        If true, a speaker's name is counted; the name of a tool result is not.
     per_name : int
         Tokens for each name beyond its text.
     tool_calls : {"nothing", "arguments", "call", "twice"}
-        The counted text of a tool call: none, its arguments, its name and arguments, or both and the name again for the
-        result's message.
+        The text counted for a tool call: none, its arguments, its name and arguments, or both and the name once more
+        for the result.
     per_tool_call : int
         Tokens for each tool call.
     per_result : int
-        Tokens for each tool result; usually negative, which offsets part of ``per_message``.
+        Tokens for each tool result; usually negative, to offset part of ``per_message``.
     priming : int
         Tokens that start the answer, once per request.
     without_system : int
-        Tokens for a request without a system message, for the template's default one.
+        Tokens for the template's default system message, if a request has none of its own.
     per_image : int or None
-        Tokens for each image. ``None`` prices it by OpenAI's tiles; an image of unknown size is assumed to be 1024
-        pixels square.
+        Tokens for each image. ``None`` applies OpenAI's tiles; an image of unknown size is assumed to be 1024 pixels
+        square.
     tools : {"declaration", "json"} or ToolConstants
         How tool schemas are counted; see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
-        How a message is counted: text by text, or as one text that includes the role.
+        ``"text"`` counts each text of a message separately, ``"message"`` all texts and the role as one.
     rules : Rules, optional
         A provider's billing rules, which override all of the above.
     counter : str
-        Name of the counter that the framing's system uses. For information only.
+        Name of the counter that the system uses, for information only.
     source : str
         Source of the numbers.
 
@@ -117,7 +117,7 @@ class Framing:
     source: str = ""
 
     def primed(self, has_system: bool) -> int:
-        """Return the tokens of a request besides its messages and tools.
+        """Return the tokens of a request without messages and tools.
 
         Parameters
         ----------
@@ -157,15 +157,15 @@ class Framing:
         return self.messages([message], counter)[0]
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Count several messages at once, which can be faster than one by one.
+        """Count the tokens of several messages at once, which can be faster.
 
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            Messages in OpenAI's chat format. If a provider merges several tool calls and their results into one text,
-            they are counted so if all of them are given.
+            Messages in OpenAI's chat format. Some providers merge several tool calls and their results into one text;
+            they are counted as one only if all of them are given.
         counter : callable or str
-            Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it has one.
+            Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used, if any.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class Framing:
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Count the output tokens of the model's answers.
 
-        Without a provider's rules, they are counted as messages.
+        Without a provider's billing rules, answers are counted as messages.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Framing:
         return [sum(next(counted) for _ in charges) for charges in bills]
 
     def request(self, messages: Sequence[AnyMessage], counter: Count, tools: Any = None) -> int:
-        """Count a whole request: its messages, its tool schemas and the priming.
+        """Count the tokens of a whole request: messages, tool schemas and priming.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Framing:
     ) -> int:
         """Count the tokens that tool schemas add to a request.
 
-        All counts of tool schemas in budgetkit use this method: bills, plans, gates and conversations.
+        Bills, plans, gates and conversations all count tool schemas with this method.
 
         Parameters
         ----------
@@ -247,8 +247,8 @@ class Framing:
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name.
         messages : sequence of Message or Mapping, optional
-            The request's messages, because some providers append the tools to the first system text. Default: a system
-            message that ends with a full stop.
+            The request's messages; they matter because some providers append the tools to the first system text.
+            Default: a system message that ends with a full stop.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class Framing:
         return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the uncounted charges of a request, its messages and its tools."""
+        """List the charges of a request, with texts yet to be counted."""
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:
@@ -285,7 +285,7 @@ class Framing:
         return [*charges, *thinking_charges(request, charges)]
 
     def image(self, image: Image) -> int:
-        """Price one image.
+        """Return the tokens of one image.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """Charge a message and its images by the framing's constants."""
+        """List the charges of a message and its images by the framing's numbers."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:
@@ -341,12 +341,12 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
 class OpenAIRules:
     """The billing rules of an OpenAI family.
 
-    The cost of images depends on the model's name.
+    The model's name determines the tokens of images.
     """
 
     family: OpenAIFamily
     model: str = ""
-    is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
+    is_routed: bool = False  # True if a router forwards the requests and bills by its own rules
 
     @property
     def name(self) -> str:
@@ -357,7 +357,7 @@ class OpenAIRules:
         """List the charges of a chat or Responses request."""
         named = replace(request, model=self.model or request.model)
         is_responses = request.shape == "responses"
-        if self.is_routed:  # a router chooses the interface by the model alone
+        if self.is_routed:  # a router chooses the API by the model alone
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
             is_responses = re.search(pattern, bare(named.model)) is not None
         if is_responses:
@@ -365,21 +365,21 @@ class OpenAIRules:
         return [*chat_charges(named, self.family)]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the charges of an answer."""
+        """List the output charges of an answer."""
         return answer_charges(message)
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """Where thinking may be billed without a charge.
+        """The places where thinking may be billed without a charge.
 
-        In a chat request, thinking may be billed before a call and is free before a text. A Responses request has a
-        separate item for thinking, which the next user message ends.
+        In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
+        request, thinking is a separate item, which is billed until the next user message.
         """
         return ("chat call",)
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
-    """Return a model's billing rules: OpenAI's, a frame's or an estimate's.
+    """Return a model's billing rules: OpenAI's, a frame's or estimated ones.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
@@ -392,7 +392,7 @@ def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | 
     frame = frame_for(resolved.name, host or resolved.host)
     if frame is not None and (resolved.tokenizer == "exact" or best(resolved.name) is not None):
         return FrameRules(frame, resolved.name)
-    # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
+    # A known chat template shows how thinking is treated, even if its vocabulary is not installed.
     has_template = frame is not None and frame.form == "template"
     estimate = estimate_for(resolved.name)
     if frame is not None and frame.form == "gemini" and frame.schema:
@@ -402,7 +402,7 @@ def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | 
     return EstimatedRules(estimate, resolved.name, forgets_thinking=has_template)
 
 
-# Counters that say which model they count for.
+# Counters that know their model.
 _OF_A_MODEL = (ExactCounter, CalibratedCounter, ReconstructedCounter, VocabularyCounter)
 _RECORDED = (
     "recorded calls from public projects with the provider's usage, read 2026-11-21; "
@@ -454,8 +454,8 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        The framing that the model names, or one with the rules of :func:`budgetkit.count_request`: OpenAI's own, or the
-        estimate for the model's family.
+        The framing named in the model's facts; otherwise one with the billing rules of
+        :func:`budgetkit.count_request`: OpenAI's, a frame's or estimated ones.
 
     Examples
     --------
@@ -503,14 +503,14 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
 
 def _by_rules(model: Model) -> Framing:
-    """Return the framing for a model's rules."""
+    """Return the framing that applies a model's billing rules."""
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
         return _openai_framing(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
         return Framing(
-            # A request is sent to be answered, so its last message is not the assistant's.
+            # The last message of a request is not the assistant's, because the request asks for an answer.
             priming=frame.request + frame.user_last,
             without_system=frame.no_system,
             rules=rules,

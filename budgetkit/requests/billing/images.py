@@ -1,4 +1,4 @@
-"""Token costs of images by their size in pixels.
+"""Tokens of images by their size in pixels.
 
 The rules are in ``data/images.toml``.
 
@@ -6,10 +6,11 @@ The rules are in ``data/images.toml``.
                                                               side of 768
     patches    ceil(m * ceil(w / 32) * ceil(h / 32)) + 1      OpenAI's, after shrinking to a cap on the patches
     squares    ceil(w / s) * ceil(h / s) + rows + more        Anthropic's, Mistral's and Qwen's, after shrinking
-    grid       floor(sqrt(T w / h)) * floor(sqrt(T h / w))    Gemini 3's, of at most T tokens
-    crops      258 for an image of up to 384 pixels, else 258 a crop and for the whole: Gemini 2's
+    grid       floor(sqrt(T w / h)) * floor(sqrt(T h / w))    Gemini 3's, at most T tokens
+    crops      258 per crop and 258 for the whole image,      Gemini 2's
+               but only 258 for up to 384 pixels
 
-Each row names its models, its source and its date. The additional token for patches was derived from recorded calls of
+Each row states its models, source and date. The additional token for patches was derived from recorded calls of
 public projects (read 2026-11-21).
 """
 
@@ -32,7 +33,7 @@ from budgetkit.requests.billing.charges import Charge, Charges
 def tile_tokens(
     width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170
 ) -> int:
-    """Price an image for OpenAI's models that use tiles, such as gpt-4o and gpt-4.1.
+    """Return an image's tokens for OpenAI models that use tiles, such as gpt-4o.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def tile_tokens(
     detail : str
         Level of detail; ``"low"`` costs the base alone.
     base, tile : int
-        Tokens for the whole image, and for each tile of 512 pixels square.
+        Tokens for the whole image, and for each tile of 512 x 512 pixels.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def tile_tokens(
     """
     if detail == "low":
         return base
-    # Fractions, so that a side that comes out at exactly 1024 is two tiles and never three.
+    # Fractions ensure that a scaled side of exactly 1024 pixels is two tiles, not three.
     scale = min(Fraction(1), Fraction(2048, max(width, height)))
     scale *= min(Fraction(1), Fraction(768) / (min(width, height) * scale))
     return base + tile * ceil(width * scale / 512) * ceil(height * scale / 512)
@@ -64,7 +65,7 @@ def tile_tokens(
 def patch_tokens(
     width: int, height: int, cap: int | None = 1536, multiplier: float = 1, longest: int = 0
 ) -> int:
-    """Price an image for OpenAI's models that use patches of 32 pixels square.
+    """Return an image's tokens for OpenAI models that use patches of 32 x 32 pixels.
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ def patch_tokens(
         high = height * shrink / 32
         shrink *= min(max(1, floor(side)) / side for side in (wide, high))
         patches = ceil(round(width * shrink / 32, 6)) * ceil(round(height * shrink / 32, 6))
-        patches = min(cap, patches)  # a strip thinner than a patch is never below one row
-    # The provider rounds floats: 300 patches at 1.62 are 487.
+        patches = min(cap, patches)  # a strip thinner than a patch has at least one row
+    # The provider computes with floats: 300 patches times 1.62 are 487 tokens.
     return ceil(patches * float(multiplier))
 
 
@@ -109,20 +110,20 @@ def patch_tokens(
 def square_tokens(
     width: int, height: int, side: int = 28, cap: int = 0, longest: int = 0, row: int = 0
 ) -> int:
-    """Price an image for models that use squares, such as Anthropic's.
+    """Return an image's tokens for models that use squares, such as Anthropic's.
 
     Parameters
     ----------
     width, height : int
         Size of the image, in pixels.
     side : int
-        Side of the square that costs one token, in pixels.
+        Side of a square, in pixels; each square costs one token.
     cap : int
         Maximum tokens; a larger image is scaled down to it. 0 disables scaling.
     longest : int
         Longest side, in pixels; a larger image is scaled down to it. 0 disables scaling.
     row : int
-        Tokens at the end of each row.
+        Additional tokens for each row.
 
     Returns
     -------
@@ -145,13 +146,12 @@ def square_tokens(
     return (columns + row) * rows
 
 
-# What an image is taken for whose size nobody can read: so many pixels, square.
-_ONE_CROP = 384  # the longest side of a picture that is one crop
-_ASSUMED_SIDE = 1024
+_ONE_CROP = 384  # longest side of an image that is a single crop, in pixels
+_ASSUMED_SIDE = 1024  # side of the square assumed for an image of unknown size, in pixels
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
-    """Price an image, in tokens; for an unknown model as for gpt-4o.
+    """Return an image's tokens; for an unknown model, those of gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
@@ -168,14 +168,14 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
             squares = square_tokens(width, height, row["side"], *sizes, row.get("row", 0))
             return squares + int(row.get("more", 0))
         case "grid":
-            # the largest grid of the picture's shape that has no more than so many tokens
+            # the largest grid of the image's shape within the maximum tokens
             columns = floor(sqrt(sizes[0] * width / height))
             return max(1, columns) * max(1, floor(sqrt(sizes[0] * height / width)))
         case "crops":
             tile = int(row["base"])
             if sizes or max(width, height) <= _ONE_CROP:
                 return int(sizes or tile)
-            # crops, whose side is two thirds of the short one, and the whole
+            # crops with two thirds of the short side as their side, and the whole image
             side = min(768, max(256, floor(min(width, height) / 1.5)))
             return tile * (ceil(width / side) * ceil(height / side) + 1)
     return int(row["base"])
@@ -188,7 +188,7 @@ def _row_of(model: str) -> Raw:
 
 
 def least_priced(image: Image, model: str) -> int:
-    """Price an image at the lowest measured bill, if it differs from the documentation."""
+    """Return an image's lowest measured tokens, or the documented ones."""
     size = sized(image)
     if size is None or "least" not in _row_of(model):
         return priced(image, model)
@@ -196,34 +196,34 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Price an image in a message, in tokens, assuming a square if necessary."""
+    """Return the tokens of a message's image, assuming a square if its size is unknown."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 
 
 def image_charges(message: Message, index: int, model: str) -> Charges:
-    """Charge each image of a message."""
+    """Yield the charge of each image of a message."""
     for image in message.images:
         size = sized(image)
-        part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
+        part = f"size unknown, {_ASSUMED_SIDE:,} x {_ASSUMED_SIDE:,} assumed"
         if size:
             part = f"{size[0]:,} x {size[1]:,}"
         yield Charge("image", part, fixed=priced(image, model), message=index)
 
 
 def sized(image: Image) -> tuple[int, int] | None:
-    """Return an image's width and height, if known from the message or the bytes."""
+    """Return an image's width and height, or None if unknown."""
     if image.width and image.height:
         return (image.width, image.height)
     return size_in(image.url)
 
 
-_LOOKED_AT = 1_000_000  # characters: a camera's JPEG may hold a preview before it states its size
+_LOOKED_AT = 1_000_000  # characters; a camera's JPEG may have a preview before its size
 _PNG = b"\x89PNG\r\n\x1a\n"
 _GIF = (b"GIF87a", b"GIF89a")
 _JPEG = b"\xff\xd8"
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that state a size
-_BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # the JPEG markers that have no length
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # JPEG segments with the size
+_BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # JPEG markers without a length
 
 
 def size_in(url: str) -> tuple[int, int] | None:
@@ -260,7 +260,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        # No segment begins here: a stray byte, or filling before a marker.
+        # No segment starts here: it is a stray byte, or padding before a marker.
         if marker in (None, 0xFF):
             at += 1
         elif marker in _BARE:

@@ -1,9 +1,9 @@
-"""Token costs of PDFs, audio and video, by their pages or seconds.
+"""Tokens of PDFs, audio and video, by their pages or seconds.
 
-    tokens = pages or seconds * the row's usual tokens, between its least and its most
+    tokens = pages or seconds * usual tokens of the row; least and most tokens give the interval
 
-The rules are in ``data/media.toml``. No provider says how it splits a page, so a count is an estimate with an interval.
-Bytes that do not tell their length, and models without a row, remain uncounted.
+The rules are in ``data/media.toml``. No provider publishes how it splits a page, so a count is an estimate with an
+interval. Media of unknown length, and media for models without a row, remain uncounted.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 @dataclass(frozen=True)
 class MediaCost:
-    """The cost of a document, audio or video, with its range."""
+    """The charge of a document, audio or video, with its range in tokens."""
 
-    kind: str  # as the message names the part
+    kind: str  # type of the part in the message
     charge: Charge
     least: int
     most: int
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Price documents, audio and video of known length, if rules exist."""
+    """Yield the costs of media with a known length and a rule for the model."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -71,8 +71,8 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 def _pages(data: bytes) -> int:
     """Return the number of pages in a PDF, or 0 if it is unreadable.
 
-    The count in the page tree takes precedence over the visible page objects, because pages of earlier versions stay in
-    the file and others may be compressed.
+    The count in the page tree takes precedence over the page objects, because pages of earlier versions remain in the
+    file and other pages may be compressed.
     """
     trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
     counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]
@@ -82,10 +82,7 @@ def _pages(data: bytes) -> int:
 
 
 def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit and the length of encoded media.
-
-    The length is 0 if unknown.
-    """
+    """Return the billing unit of encoded media, and the length or 0 if unknown."""
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
         try:
@@ -99,7 +96,7 @@ def _media_length(encoded: object) -> tuple[str, float]:
     if data.startswith(b"%PDF"):
         return "page", _pages(data)
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
-        at = data.find(b"fmt ") + 16  # after its size, format, channels and samples a second
+        at = data.find(b"fmt ") + 16  # after size, format, channels and sample rate
         rate = int.from_bytes(data[at : at + 4], "little")
         return "second of sound", (len(data) - data.find(b"data") - 8) / rate if rate else 0
     if data[4:8] == b"ftyp" and (at := data.find(b"mvhd")) > 0 and data[at + 4] == 0:

@@ -1,9 +1,9 @@
 """Billing rules for OpenAI's Chat Completions and Responses APIs.
 
 The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
-with the provider's usage; read 2026-11-21). They hold for models since gpt-3.5-turbo-0125; for older snapshots see
-:mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first ones write tools as the
-TypeScript-like namespace that the model gets, and the answer schema.
+with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older snapshots see
+:mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write tools as the
+TypeScript-like namespace shown to the model, and the answer schema.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from budgetkit.requests.reading.tools import (
     unwrapped,
 )
 
-_DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
+_DEEPEST = 40  # schemas nested deeper than this, such as recursive ones, are written as "any"
 
 
-# Keys of a choice that keep a union from standing on one line.
+# Keys of a choice for which a union is written on several lines.
 _MORE_THAN_A_TYPE = frozenset(
     {"title", "description", "default", "format", "properties", "items", "enum", "anyOf"}
 )
 
 
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
-    r"""Write tools as the namespace that the model gets; unions may be on one line.
+    r"""Write tools as the TypeScript-like namespace shown to the model.
 
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
@@ -64,7 +64,7 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 
 def written_function(tool: Schema, plain: bool = False) -> str:
-    """Write one function: its description as comments, its type, a blank line."""
+    """Write one function: its description as comments, its type and a blank line."""
     function = unwrapped(tool)
     schema = inlined(parameters_of(tool))
     writer = _Writer(plain)
@@ -80,7 +80,7 @@ class _Writer:
     plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write an object, on one line if its properties are simple."""
+        """Write the type of an object, on one line if its properties are simple."""
         members = properties_of(schema)
         required = as_list(schema.get("required"))
         written = [
@@ -91,7 +91,7 @@ class _Writer:
         return "\n".join(["{", *written, "}"])
 
     def member(self, name: str, schema: Schema, required: bool, depth: int) -> str:
-        """Write one property: comments above, then name and type, then its default."""
+        """Write one property: comments, name and type, and its default."""
         typed = self.type(schema, depth)
         described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
         colon = ":" if typed.startswith("\n") and not described else ": "
@@ -99,7 +99,7 @@ class _Writer:
         return "\n".join([*_comments(schema), line])
 
     def type(self, schema: Schema, depth: int) -> str:
-        """Write a type, with the choices of a union on separate lines."""
+        """Write the type of any schema, up to a maximum depth."""
         if depth > _DEEPEST:
             return "any"
         for joined in ("anyOf", "oneOf"):
@@ -118,9 +118,9 @@ class _Writer:
         return self.named(str(kind), schema, depth)
 
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
-        """Write each choice of a union on a line with its description.
+        """Write the choices of a union on separate lines with their descriptions.
 
-        For gpt-5, or if no choice has a comment, all choices are on one line.
+        For gpt-5, or if all choices are plain types, they are written on one line.
         """
         if self.plain or (
             is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
@@ -136,8 +136,8 @@ class _Writer:
         return "\n" + "\n".join(lines) + "\n"
 
     def named(self, kind: str, schema: Schema, depth: int) -> str:
-        """Write an array, an object, a number, or the type's own name."""
-        if kind == "array":  # items with comments stand on lines of their own
+        """Write the type of an array or object, or the name of a simple type."""
+        if kind == "array":  # items with comments are written on separate lines
             items = as_object(schema.get("items"))
             typed = self.type(items, depth + 1)
             comments = [*_comments(items)]
@@ -157,7 +157,7 @@ def _is_bare(schema: Schema) -> bool:
 
 
 def _comments(schema: Schema) -> Iterator[str]:
-    """Write title and description as comment lines."""
+    """Yield a schema's title and description as comment lines."""
     if schema.get("title"):
         yield f"// {schema['title']}"
         if schema.get("description"):
@@ -172,9 +172,9 @@ def _lines(text: object) -> list[str]:
 
 
 def _trailing(schema: Schema, is_choice: bool = False) -> str:
-    """Write format and default after a property.
+    """Return the comment after a property, with its format and default.
 
-    A format is written for a text and for each choice of a union. The default has no quotes if there are choices.
+    A format is written only for strings and for choices of a union. The default of an enumeration has no quotes.
     """
     comments = []
     if "format" in schema and (is_choice or schema.get("type") == "string"):
@@ -188,7 +188,7 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
     return f" // {', '.join(comments)}"
 
 
-# Keys that the model is not shown. Names of properties stay, whatever they are.
+# Keys not shown to the model, except as names of properties.
 _UNSEEN = {"required", "additionalProperties", "default", "$schema", "multipleOf"}
 _UNSEEN |= {
     f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "imum", "Properties")
@@ -199,7 +199,7 @@ _DEEPEST_SHOWN = 200
 
 
 def schema_block(schema: Schema) -> str:
-    r"""Write the block of an answer schema as compact ASCII JSON.
+    r"""Write the block for an answer schema, with compact ASCII JSON.
 
     >>> shape = {"type": "object", "properties": {"default": {"type": "string", "default": ""}}, "required": []}
     >>> schema_block({"name": "Reply", "schema": shape})
@@ -213,11 +213,11 @@ def schema_block(schema: Schema) -> str:
 
 
 def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
-    """Remove the keys that the model does not get, except property names."""
+    """Remove the keys not shown to the model, except property names."""
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
-        # a format is shown only for a text
+        # a format is shown only for a string
         unseen = _UNSEEN if value.get("type") == "string" else {*_UNSEEN, "format"}
         fields = {key: inner for key, inner in value.items() if names or key not in unseen}
         return {
@@ -234,23 +234,23 @@ class OpenAIFamily:
     """The token costs of one OpenAI family's format."""
 
     name: str
-    encoding: str = FAMILY_ENCODING  # that its texts are counted with
-    request: int = 3  # once a request
+    encoding: str = FAMILY_ENCODING  # encoding of its texts
+    request: int = 3  # once per request
     per_message: int = 4
     per_name: int = 1  # for a speaker's name
-    tools: int = -1  # once a request with tools, beside their block
-    heading: str = ""  # stands before the system text where tools follow it
+    tools: int = -1  # once per request with tools, in addition to their block
+    heading: str = ""  # text before the system text if tools follow it
     per_answer: int = 0  # for an earlier answer in text
     per_calling: int = 0  # for an earlier answer that calls tools
-    schema_answer: bool = True  # whether the name of an answer schema begins the answer
-    forced_tool: bool = True  # whether the name of a tool that must be called begins the answer
-    no_tool: int = 1  # where no tool may be called
-    first_undescribed: int = 0  # more for tools whose first has no description
-    older_tools: bool = False  # whether tools and calls keep the form of before 2024
-    plain_unions: bool = False  # whether a union of types stands on one line
-    responses_call: int = 10  # on the Responses interface: for a call with its result
-    responses_parallel: int = 0  # there: more for each of several calls at once
-    responses_tools: int = 0  # there: once for tools
+    schema_answer: bool = True  # True if the answer starts with the name of the answer schema
+    forced_tool: bool = True  # True if the answer starts with the name of the forced tool
+    no_tool: int = 1  # if no tool may be called
+    first_undescribed: int = 0  # extra if the first tool has no description
+    older_tools: bool = False  # True if tools and calls are written as before 2024
+    plain_unions: bool = False  # True if a union of types is written on one line
+    responses_call: int = 10  # in the Responses API: for a call with its result
+    responses_parallel: int = 0  # in the Responses API: extra for each of several parallel calls
+    responses_tools: int = 0  # in the Responses API: once for tools
 
 
 FAMILIES: Mapping[str, OpenAIFamily] = Table(
@@ -262,7 +262,7 @@ FAMILIES: Mapping[str, OpenAIFamily] = Table(
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List the charges of a chat request: framing, messages, tools and answer schema."""
+    """Yield the charges of a chat request: framing, messages, tools and answer schema."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _messages(request, family)
     yield from _blocks(request, family)
@@ -270,9 +270,9 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def answer_charges(message: Message) -> list[Charge]:
-    """List the charges of an answer, its text and calls.
+    """List the output charges of an answer: its text and its calls.
 
-    One call costs 6 tokens, its name and its arguments; several cost 10 and their JSON.
+    A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
     """
     calls = message.tool_calls
     charges = [Charge("message", "answer", message.texts)] if message.text else []
@@ -286,7 +286,7 @@ def answer_charges(message: Message) -> list[Charge]:
 
 
 def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List the charges of each message: framing, name, texts, images, calls and results."""
+    """Yield the charges of each message: framing, name, texts, images, calls and results."""
     several = {
         call.id
         for message in request.messages
@@ -303,14 +303,14 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
                 "message", message.role, (_results_json([message], escaped),), message=index
             )
         elif message.role in RESULT_ROLES:
-            # Its name went with the call.
+            # The name of the tool is charged with the call.
             yield Charge("message", message.role, tuple(_billed_texts(message)), 5, message=index)
         else:
             fixed = family.per_message
             texts = _billed_texts(message)
             if message.name and message.name != message.role:
                 texts.append(message.name)
-            if message.name is not None and not message.tool_calls:  # as the role, it costs 1 token
+            if message.name is not None and not message.tool_calls:  # 1 token if equal to the role
                 fixed += family.per_name
             if message.role == "assistant" and message.tool_calls:
                 fixed += family.per_calling
@@ -322,13 +322,13 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
             yield Charge("message", message.role, tuple(texts), fixed, message=index)
         calls = message.tool_calls
         if len(calls) == 1 or family.older_tools:
-            # its name with and without "functions.", its arguments as compact JSON
+            # the name with and without "functions.", and the arguments as compact JSON
             for call in calls:
                 called = (f"functions.{call.name}", call.name, compact(call.arguments))
                 if family.older_tools:
                     called = (call.name, call.name, call.arguments)
                 yield Charge("message", f"call {call.name}", called, 3, message=index)
-        elif calls:  # one JSON object, and all their results one JSON list
+        elif calls:  # the calls are one JSON object, and all their results one JSON list
             ids = {call.id for call in calls}
             results = [m for m in request.messages[index:] if m.tool_call_id in ids]
             yield Charge(
@@ -342,7 +342,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def _billed_texts(message: Message) -> list[str]:
-    """Return a message's joined text, as billed."""
+    """Return the texts of a message, joined to one as billed."""
     return ["".join(message.texts)] if message.texts else []
 
 
@@ -363,7 +363,10 @@ def _results_json(results: Sequence[Message], escaped: bool) -> str:
 
 
 def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List the blocks of tools and answer schema after the first system message."""
+    """Yield the charges of the blocks for tools and answer schema.
+
+    The blocks follow the first system message.
+    """
     if family.older_tools and request.tools:
         yield declaration_charge(
             request.tools, any(is_system(message) for message in request.messages)
@@ -398,7 +401,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Charge each tool by itself, then the rest of their block."""
+    """Yield the charge of each tool, and of the rest of the tools' block."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
@@ -409,7 +412,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Charge the tool choice; newer models do not get the choice "none"."""
+    """Yield the charge of the tool choice, if any."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -417,7 +420,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def compact(value: Any) -> str:
-    """Write a value or JSON text as JSON without blanks; keep other text."""
+    """Write a value or JSON text as compact JSON; return other text unchanged."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         if read == value:
@@ -426,20 +429,20 @@ def compact(value: Any) -> str:
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-# A call that stands alone and is sent back with the id and status it was answered with.
+# Extra for a single call that is sent back with the provider's id and status.
 _AS_ANSWERED = 3
-_ONLY_TOOL = 6  # beside its name, where some tool must be called and there is only one
-_SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
+_ONLY_TOOL = 6  # in addition to its name, if a tool must be called and there is only one
+_SEQUENTIAL = 78  # the instruction to gpt-5 that parallel calls are forbidden
 
 
 def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List the charges of a Responses request: framing, messages, tools and answer schema."""
+    """Yield the charges of a Responses request: framing, messages, tools and answer schema."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _response_messages(request, family)
-    if request.tools:  # in a block of their own
+    if request.tools:  # in a separate block
         block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
         yield from tool_charges(request.tools, family, block, family.responses_tools)
-    if request.schema:  # its block, and a token where its name begins the answer
+    if request.schema:  # its block, and a token if the answer starts with its name
         yield Charge(
             "answer schema",
             str(request.schema.get("name") or ""),
@@ -455,18 +458,17 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 
 
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges for each message in a Responses request.
+    """Yield the charges of each message in a Responses request.
 
-    A message costs 4 tokens and its joined text, an answer also its family's extra, a result only its text.
-
-    A call costs its family's constant, its name twice, and its arguments as compact JSON.
+    A message costs 4 tokens plus its text, an answer also the family's `per_answer`, and a result only its text. A call
+    costs the family's constant plus its name twice and its arguments as compact JSON.
     """
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         text = "".join(message.texts)
         calls = message.tool_calls
         answers = message.role == "assistant"
-        # an answer may hold calls, reasoning, or what the provider did itself, and no message
+        # an answer may consist only of calls, reasoning or items of built-in tools, without a message
         holds_items = bool(calls or message.uncounted) or "reasoning_content" in message.raw
         if message.role in RESULT_ROLES:
             yield Charge("message", message.role, (text,), message=index)
@@ -480,7 +482,7 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
             second_name = f"functions.{call.name}"
             if family.schema_answer:
                 second_name = call.name
-                # sent back just as it was answered, with the provider's own id and a status
+                # sent back unchanged, with the provider's own id and a status
                 native = message.raw.get("native")
                 items = objects_in(native if isinstance(native, list) else [native])
                 if is_alone and any(

@@ -44,17 +44,17 @@ _ASSUMED = {
 }
 # sizes of images that cost least and most
 _EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
-# Fields that hold an answer's reasoning; behind it an answer costs 9 more in 57 of 100 recorded answers, 10 in 19.
+# Fields with an answer's reasoning. Of 100 recorded answers with reasoning, 57 cost 9 tokens more, and 19 cost 10 more.
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details")
 _AFTER_REASONING = 9
-_BEYOND = 0.05  # of the next project's bills, on either side
+_BEYOND = 0.05  # share of a new project's bills on either side of the interval
 _UNKNOWN_RULES = "estimate-any other"
-_NO_LESS = 1  # token that an estimate's interval reaches to either side
+_NO_LESS = 1  # minimum distance of an estimate from either end of its interval, in tokens
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """A row of the ledger.
+    """One billed part of a request, as a row of the ledger.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class LedgerRow:
     part : str
         Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of the message with the charge, counting the system text of the request first.
+        Index of the message that the charge belongs to; a separate system text is the first message.
     tokens : int
-        Tokens of the charge; negative if parts cost less together than separately.
+        Tokens of the charge; negative if the parts cost less together than separately.
     """
 
     kind: str
@@ -87,20 +87,20 @@ class RequestCount:
     counted_by : str
         The rules and the counter with their sources, and a note if a model was assumed.
     exact : bool
-        If true, all rules and the encoding are the provider's own, and everything was counted.
+        If true, everything was counted with the provider's own encoding, by rules that recorded calls confirm.
     interval : tuple of int or None
-        Expected range of the bill, in tokens; `interval_words` gives its meaning. The upper end is None if something
-        cannot be counted.
+        Expected range of the bill, in tokens; `interval_words` describes its coverage. The upper end is None if
+        something cannot be counted.
     uncounted : tuple of str
-        Parts that cannot be counted, such as server state, built-in tools, reasoning before a call, and media.
+        Parts that cannot be counted, such as server state, built-in tools, reasoning before a call and media.
     ledger : tuple of LedgerRow
         One row per billed part.
     basis : {"exact", "reconstructed", "estimate"}
-        The basis of the number, as in :func:`budgetkit.counters.basis_of`.
+        The basis of the count, as in :func:`budgetkit.counters.basis_of`.
     nearer : str
-        A hint for a more accurate count. Empty if there is none.
+        A hint on how to count more accurately; empty if there is none.
     interval_words : str
-        The meaning of the interval, with its number of public projects. Empty if the count is exact.
+        The interval's coverage, with its number of public projects; empty if the count is exact.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class RequestCount:
 
     @property
     def tokens(self) -> int:
-        """Sum of the ledger's tokens."""
+        """The tokens billed: the sum of the ledger."""
         return sum(row.tokens for row in self.ledger)
 
     @property
@@ -142,7 +142,7 @@ class RequestCount:
         columns = {
             name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__
         }
-        # pandas holds no half characters, as the name of a tool that was cut by its length may have.
+        # pandas rejects lone surrogates, which a tool name shortened by another program may contain.
         columns["part"] = [replace_surrogates(part) for part in columns["part"]]
         return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
 
@@ -186,7 +186,7 @@ def count_request(
 ) -> RequestCount:
     """Count the tokens that a provider bills for a request.
 
-    The count covers messages, tools, answer schema (not billed by Gemini), images and framing.
+    The count includes messages, tools, images, framing and the answer schema, which Gemini does not bill.
 
     Parameters
     ----------
@@ -194,21 +194,21 @@ def count_request(
         The request body, as a dictionary or JSON, in the format of OpenAI chat or Responses, Anthropic Messages, Gemini
         or Bedrock Converse.
     model : str or Model, optional
-        The model that answers; default: the model in the request. Without either, the most common model of the format
+        The model that answers. Default: the model in the request; if it names none, the most common model of the format
         is assumed, and ``counted_by`` says so.
     host : str, optional
-        Host that forwards the request and bills differently from the maker: ``"vertex"``, ``"venice"``; default:
-        taken from the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
+        Host that forwards the request and bills differently from the maker: ``"vertex"`` or ``"venice"``. Default: the
+        host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------
     RequestCount
-        The total, its exactness or interval, the uncounted parts, and the ledger.
+        The total with its basis, interval and ledger, and the parts that cannot be counted.
 
     Raises
     ------
     ValueError
-        If the request is not a JSON object or has an unknown format, or a message has no role.
+        If the request is not a JSON object, its format is unknown, or a message has no role.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def count_request(
     )
     tokens = sum(row.tokens for row in ledger)
 
-    # what no row holds
+    # the parts without a row
     measured = Counts(cost.kind for cost in media)
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
@@ -259,11 +259,11 @@ def count_request(
     unsized = [image for image in images if sized(image) is None]
     uncounted = (*billed.uncounted, *(["image of unknown size"] if unsized else []))
 
-    # how sure that is; exact is said only of what recorded calls have confirmed
+    # the basis, which is exact only if recorded calls have confirmed it
     if model or read.model:
         assumed = ""
     else:
-        assumed = f"{name} assumed, since the request names no model: "
+        assumed = f"{name} assumed, because the request names no model: "
     unknown = _unknown_model(name)
     evidence = evidence_for(billed, rules.name)
     basis: Basis = "estimate"
@@ -273,7 +273,7 @@ def count_request(
         if not (evidence.earns_exact if basis == "exact" else evidence.calls):
             basis = "estimate"
 
-    # the least and the most that may be billed, given media and the errors of other calls
+    # the interval, widened for media and by the errors of recorded calls
     low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
     high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
     low -= sum(max(0, priced(i, rules.model) - least_priced(i, rules.model)) for i in images)
@@ -282,7 +282,7 @@ def count_request(
         prices = [image_price(billed.model, *size, image.detail) for size in _EXTREMES]
         low += min(0, min(prices) - taken)
         high += max(0, max(prices) - taken)
-    # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
+    # an unknown size of an image matters more than the errors of recorded calls
     spread = evidence_for(billed, _UNKNOWN_RULES) if unknown else evidence
     if basis != "exact" and (isinstance(rules, EstimatedRules) or unknown or not unsized):
         low = min(low - _NO_LESS, round(low * (1 + spread.low)))
@@ -292,7 +292,7 @@ def count_request(
     if basis != "exact" and spread.seen_in:
         words = range_of(spread.seen_in, _BEYOND, "projects")
     elif basis != "exact":
-        words = "range assumed, since no recorded call is like it"
+        words = "range assumed, because no similar call was recorded"
     name_of_rules = f"{rules.name} ({evidence})"
     if isinstance(rules, EstimatedRules):
         name_of_rules = rules.estimate.family
@@ -314,7 +314,7 @@ def count_request(
 def count_answer(answer: Raw | Message, model: str | Model) -> int:
     """Count the tokens that a provider bills for an answer.
 
-    Reasoning is billed in addition; only the provider's usage reports it.
+    Reasoning is billed in addition; only the provider's usage reports its tokens.
 
     Parameters
     ----------
@@ -347,11 +347,8 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown_model(name: str) -> str:
-    """Return a notice about an unknown model, with similar names.
-
-    Empty for a known model.
-    """
+    """Return a notice about an unknown model with similar names, or ""."""
     if estimate_for(name).pattern or found_by(name):
         return ""
     near = similar_models(name)
-    return f"unknown model {brief(name)}{f', nearest are {quoted(near)}' if near else ''}"
+    return f"unknown model {brief(name)}{f', similar to {quoted(near)}' if near else ''}"
