@@ -1,4 +1,4 @@
-"""Charges: the parts of a bill, with their texts and fixed tokens, and content that no charge covers."""
+"""Charges: the parts of a bill, and the content that no charge covers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Count = Callable[[str], int] | str
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One charge of a request.
+    """One part of a request's bill, before its texts are counted.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ class Charge:
     part : str
         Name of the charged part, such as a message's role or a tool's name.
     texts : tuple of str
-        Texts to count.
+        Texts whose tokens are added.
     fixed : int
         Fixed tokens in addition to the texts.
     without : tuple of str
-        Texts to count and subtract, because other charges include them.
+        Texts whose tokens are subtracted, because other charges include them.
     message : int or None
-        Index of its message, if any.
+        Index of the message that the charge belongs to, if any.
     times : float
-        The provider's tokens per counted token for this kind of text.
+        Billed tokens per counted token of these texts.
     """
 
     kind: str
@@ -54,7 +54,7 @@ Charges = Iterator[Charge]
 
 
 def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
-    """Count all texts in one call and return the tokens of each charge.
+    """Return the tokens of each charge, counting all texts in one call.
 
     >>> count_charges([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
     [15, 3]
@@ -71,7 +71,7 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
     return totals
 
 
-# Where programs that speak OpenAI's chat format put what a model thought: fields that recorded calls have, and others.
+# Fields with a model's thinking in OpenAI's chat format: those in recorded calls, and others.
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details")
 _OTHER_THINKING: tuple[str, ...] = (
     "thinking_blocks",
@@ -87,11 +87,11 @@ _THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKI
 
 
 class Rules(Protocol):
-    """A provider's billing rules for requests and answers."""
+    """The interface of a provider's billing rules."""
 
     @property
     def model(self) -> str:
-        """The model whose image prices apply."""
+        """The model that determines the tokens of images."""
         ...
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
@@ -104,18 +104,18 @@ class Rules(Protocol):
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """Where thinking may be billed without a charge: "chat call" for an answer that calls tools."""
+        """The places where thinking may be billed without a charge, as in `EVERYWHERE`."""
         ...
 
 
-#: All places for `thinking_gaps`.
+#: All places for `thinking_gaps`: the API, and the kind of answer that follows the thinking.
 EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
-    """List the thinking in a message that is billed again as text.
+    """Return a message's thinking if it is sent again and billed as text.
 
-    Whether thinking is sent depends on the message's format or, without one, on that of the request.
+    This depends on the format that the message came in or, if unknown, on the format of the request.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -133,7 +133,7 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
 
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
-    """Charge thinking that is sent unchanged and has not been charged yet."""
+    """Yield charges for thinking that is sent again but not charged yet."""
     thoughts = [
         (index, text)
         for index, message in enumerate(request.messages)
@@ -147,10 +147,10 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Name thinking that the model's rules do not cover.
+    """List thinking that the model's billing rules do not cover.
 
-    They cover an answer's thinking in the fields of recorded chat and Responses requests, but no other fields, and no
-    blocks of thinking in a message's content.
+    The rules cover an answer's thinking in the fields found in recorded chat and Responses requests. They do not cover
+    other fields, or blocks of thinking in a message's content.
     """
     for message in messages:
         if carries_thinking(message) and (
@@ -168,7 +168,7 @@ def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | N
 
 
 def blocks_of(message: Message) -> list[Raw]:
-    """List the blocks of a message as it was read, and those of its tool results."""
+    """List the original blocks of a message and of its tool results."""
     origin = origin_of(message.raw)
     native = message.raw.get("native", message.raw)
     records = [native] if origin is None else origin["records"]
@@ -177,7 +177,7 @@ def blocks_of(message: Message) -> list[Raw]:
     return [*blocks, *(block for content in inside for block in objects_in(content))]
 
 
-# Keys of a schema whose texts some providers' forms of a tool leave out.
+# Keys of a schema whose texts are left out of some providers' tool formats.
 _APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
 
 
@@ -194,7 +194,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """List the tools whose schemas contain text without a charge.
+    """Describe the tools whose schemas contain text that no charge covers.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
@@ -206,7 +206,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]
     for tool in tools:
         parameters = inlined(parameters_of(tool))
         texts = [*_texts_apart(parameters, False)]
-        # Choices between whole sets of parameters are in no form; choices of a property are.
+        # No format includes choices between whole sets of parameters; all include a property's choices.
         for key in _CHOICES & parameters.keys():
             texts += _texts_apart(parameters[key], True)
         lines = (text.strip().partition("\n")[0].strip() for text in texts)
@@ -219,7 +219,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]
 
 
 def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
-    """Yield the texts in a schema outside its properties."""
+    """Yield the texts in a schema under the keys that some formats leave out."""
     for choice in as_list(schema):
         yield from _texts_apart(choice, is_apart)
     if not isinstance(schema, Mapping):
@@ -243,8 +243,8 @@ def carries_thinking(message: Message) -> bool:
     True
     """
     raw = message.raw
-    if _THINKING_KEYS.isdisjoint(raw):  # as mostly
+    if _THINKING_KEYS.isdisjoint(raw):  # the usual case
         return False
-    # As it came it has thinking, without a text.
+    # The original record has thinking, but without a text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
     return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))

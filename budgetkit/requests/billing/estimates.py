@@ -1,15 +1,16 @@
 """Estimated bills for providers without a public tokenizer.
 
-Each model family is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for the
-parts of a request beyond its text. All were fitted to recorded calls of public projects; rows have a source and a date.
+Each model family is a row of ``data/calibrations.csv``: a slope relative to a public encoding, and constants in tokens
+for the parts of a request beyond its text. All were fitted to recorded calls of public projects; each row has a source
+and a date.
 
-- A request costs a constant, and each change of speaker after the first another; a message itself costs nothing.
+- A request costs one constant, and each change of speaker another; the message itself costs only its text.
 - Tools add a hidden prompt, which is longer if a tool must be called and shorter if parallel calls are disabled. Each
-  tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
+  tool costs its JSON (for Gemini, its names and descriptions, and constants for the tool and each property).
 - A call costs its name, its arguments as JSON and a constant that includes the framing of its result.
-- An answer schema costs a constant and, except for Gemini and Mistral, its JSON; enabled thinking costs another
+- An answer schema costs a constant and, except for Gemini and Mistral, its JSON. Enabled thinking costs another
   constant.
-- Each document costs Claude a constant, and documents or search results that it must cite add a hidden prompt once.
+- With Claude, each document costs a constant, and a request for citations adds a hidden prompt.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from budgetkit.requests.reading.tools import (
     unwrapped,
 )
 
-#: The constants of a family, each a column of the table; data/README.md explains them.
+#: Names of a family's constants, which are columns of the table; data/README.md explains them.
 CONSTANTS = (
     "request",
     "turn",
@@ -50,30 +51,30 @@ CONSTANTS = (
     "document",
     "citations",
 )
-# The constants that are a text nobody sees, and what each is called in a ledger.
+# The constants for hidden prompts, with their labels in a ledger.
 _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
 _HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "how to cite"}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A model family's row in the table."""
+    """A row of the table: the slope and the constants of a model family."""
 
     family: str
-    pattern: str  # what the names of its models match
-    counter: str  # the public encoding that is counted with
-    slope: float  # the family's tokens for one of the encoding's
-    constants: Mapping[str, int] = field(hash=False)  # from each of CONSTANTS to tokens
-    mark: float = 0.0  # tokens for each punctuation mark
-    tool_form: str = "json"  # how tools are written: "json" or "words"
-    schema_shown: bool = True  # whether an answer schema's JSON is billed
-    tool_times: float = 1.0  # how much more of their text is billed than of other text
-    source: str = ""  # where it was fitted
-    date: str = ""  # when that was read
+    pattern: str  # pattern for the names of its models
+    counter: str  # public encoding used to count
+    slope: float  # the family's tokens per token of that encoding
+    constants: Mapping[str, int] = field(hash=False)  # tokens for each of CONSTANTS
+    mark: float = 0.0  # extra tokens for each punctuation mark
+    tool_form: str = "json"  # how tools are counted: as "json" or "words"
+    schema_shown: bool = True  # True if an answer schema's JSON is billed
+    tool_times: float = 1.0  # factor for the text of tools
+    source: str = ""  # calls that the row was fitted to
+    date: str = ""  # date on which they were read
 
 
 def estimate_for(model: str) -> Estimate:
-    """Return the row of a model's family, or the last row for any other.
+    """Return the estimate for a model's family, or the one for any other model.
 
     >>> [estimate_for(name).family for name in ("us.anthropic.claude-haiku-4-5", "anthropic/claude-4.5-haiku", "x")]
     ['claude-4.5', 'claude-4.5', 'any other']
@@ -88,7 +89,7 @@ def estimate_for(model: str) -> Estimate:
 
 
 def constant_counts(request: ProviderRequest) -> dict[str, int]:
-    """Count how often each constant applies to a request."""
+    """Return the number of times that each constant applies to a request."""
     forced = bool(request.forced or request.required)
     armed = bool(request.tools)
     blocks = [block for message in request.messages for block in blocks_of(message)]
@@ -112,15 +113,17 @@ def constant_counts(request: ProviderRequest) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class EstimatedRules:
-    """Billing rules of a model family, with its calibrated counter."""
+    """The estimated billing rules of a model family."""
 
     estimate: Estimate
     model: str = ""
-    forgets_thinking: bool = False  # whether thinking that led to no call is known to be left out
+    forgets_thinking: bool = (
+        False  # True if thinking without a following call is known to be removed
+    )
 
     @property
     def name(self) -> str:
-        """The name of the rules in the table of exactness."""
+        """The name of the rules in ``data/exactness.csv``."""
         return f"estimate-{self.estimate.family}"
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
@@ -133,7 +136,7 @@ class EstimatedRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the charges for an answer: its text and each call.
+        """List the output charges of an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """
@@ -141,7 +144,7 @@ class EstimatedRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """Where thinking may be billed without a charge."""
+        """The places where thinking may be billed without a charge."""
         return ("chat call", "responses call") if self.forgets_thinking else EVERYWHERE
 
     def _messages(self, request: ProviderRequest) -> Charges:
@@ -163,18 +166,18 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Return arguments and results in the form that is counted: JSON or its words."""
+        """Return arguments or a result as counted: unchanged, or as the words in the JSON."""
         if self.estimate.tool_form == "json":
             return text
         return " ".join(leaves(parsed(text)))
 
 
 def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge tools, and the hidden prompts for them and for thinking."""
+    """Yield the charges of tools and of all hidden prompts."""
     cost = estimate.constants
     times = constant_counts(request)
     for tool in request.tools:
-        # JSON of name, description and parameters, or all the words in it.
+        # JSON of name, description and parameters, or only the words in it.
         function = unwrapped(tool)
         text = function.get("description") or ""
         described = {"name": function.get("name"), "description": text}
@@ -194,14 +197,14 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Charge an answer schema as a constant and, for most families, its JSON."""
+    """Yield the charge of an answer schema: a constant and, for most families, its JSON."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
 
 
 def _turns(request: ProviderRequest) -> set[int]:
-    """Return the indices where the speaker changes from or to the model."""
+    """Return the indices of messages at which the speaker changes."""
     speakers = [
         (index, message.role == "assistant")
         for index, message in enumerate(request.messages)
@@ -222,7 +225,7 @@ def schemas_of(schema: object) -> list[Schema]:
 
 
 def _words(schema: Schema) -> Iterator[str]:
-    """Yield a schema's words: description, choices and property names."""
+    """Yield the texts in a schema: its description, choices and property names."""
     yield str(schema.get("description") or "")
     yield from choices_of(schema)
     yield from as_object(schema.get("properties"))
@@ -245,5 +248,5 @@ def leaves(value: object) -> list[str]:
 
 
 def text_or_json(value: object) -> str:
-    """Return a text unchanged, any other value as JSON."""
+    """Return a string unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else as_json(value)

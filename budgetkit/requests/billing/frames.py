@@ -1,19 +1,19 @@
-"""Framing costs of requests, for counts with the maker's or a reconstructed vocabulary.
+"""Frames: billing rules for models counted with their own or a reconstructed vocabulary.
 
-A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. There
-are three kinds:
+A frame is a row of ``data/frames.toml``: a model's constants, with the number of recorded calls that confirm them.
+There are three kinds:
 
 claude
     Constants for the conversation and for changes of speaker, and one text with all tools: `claude_charges` and
     `_claude_tools`.
 gemini
-    Every text by itself, and one token per content: `_gemini_charges` and `_gemini_tools`.
+    Each text counted separately, and one token per content: `_gemini_charges` and `_gemini_tools`.
 template
-    A chat template: constants per message by role, and tools as written by the template: `_template_charges` and
+    A chat template: a constant per message by role, and tools as the template writes them: `_template_charges` and
     `_template_tools`.
 
-Parts without a rule (answer schemas and some tools of chat templates) are charged by the estimate of the model's
-family, counted with the better vocabulary.
+Parts without a rule (answer schemas and some tools of chat templates) are charged as in the estimate of the model's
+family, but counted with the frame's vocabulary.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from budgetkit.requests.reading.tools import (
     unwrapped,
 )
 
-_MARK = "\0"  # stands for the token before and after a text; no text holds it
-_ENDS = 2  # tokens that begin and end a declaration
-_DEEPEST = 40  # schemas nested deeper are not shown from there on
+_MARK = "\0"  # placeholder for the token before and after a text; removed from texts
+_ENDS = 2  # tokens at the start and end of a declaration
+_DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's separately counted texts, and the number of marks.
+    """Return the texts of a tool for Gemini 3, and the number of marks between them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -75,12 +75,12 @@ def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
 
 
 def _schema(schema: Schema, depth: int = 0) -> str:
-    """Write the content of a schema's braces."""
+    """Write the fields of a schema, separated by commas."""
     return ",".join(_fields(schema, depth))
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
-    """Write the fields of a schema that the model gets, ending with the type."""
+    """Yield the fields of a schema shown to the model, ending with the type."""
     if depth > _DEEPEST:
         return
     if schema.get("description"):
@@ -107,67 +107,67 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
 
 
 def _marked(value: object) -> str:
-    """Wrap a text in two marks."""
+    """Put a text between two marks."""
     text = "" if isinstance(value, Mapping) else str(value)
     return f"{_MARK}{text.replace(_MARK, '')}{_MARK}"
 
 
-# Claude Code's first system text names its version; it is taken off before the model reads and is not billed. Seen in
-# five recorded calls of one project, August 2026, of haiku-4-5 and sonnet-4-6.
+# Claude Code's first system text states its version; the provider removes it and does not bill it, as in five recorded
+# calls of one project to haiku-4-5 and sonnet-4-6 (August 2026).
 _UNBILLED = "x-anthropic-billing-header:"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A model family's costs beyond the text, in tokens."""
+    """The tokens of a model family's requests beyond their text."""
 
     name: str
-    models: str  # what the names of its models match
+    models: str  # pattern for the names of its models
     form: Literal["claude", "gemini", "template"]
-    rows: str  # how many recorded calls confirm it
-    host: str = ""  # who passes requests on, where the row is for that host alone
-    request: int = 0  # once a request
+    rows: str  # numbers of recorded calls that confirm it
+    host: str = ""  # the only host that the row applies to, if any
+    request: int = 0  # once per request
     turn: int = 0  # for a change of speaker
-    same_speaker: int = 0  # where the same speaker goes on in another message
-    answer_first: int = 0  # where the conversation begins with an answer
-    joined: bool = False  # whether whatever stands before the messages costs a token more
-    tools: int = 0  # once where there are tools
-    required: int = 0  # instead, where some tool must be called
-    forced: int = 0  # instead, where a named tool must be called, beside its name
-    # More, where calls at once are forbidden.
+    same_speaker: int = 0  # for a further message of the same speaker
+    answer_first: int = 0  # if the conversation starts with an answer
+    joined: bool = False  # True if content before the messages costs one more token
+    tools: int = 0  # once if there are tools
+    required: int = 0  # replaces `tools` if a tool must be called
+    forced: int = 0  # replaces `tools` if a named tool must be called; its name is added
+    # Extra if parallel calls are disabled.
     sequential: Mapping[str, int] = field(default_factory=dict, hash=False)
-    schema: int = 0  # for an answer schema, beside its JSON
-    thinking: int = 0  # where thinking is switched on
-    adaptive: int = 0  # where the model decides how much it thinks
-    json_mode: int = 0  # where the answer must be JSON, of any schema
+    schema: int = 0  # for an answer schema, in addition to its JSON
+    thinking: int = 0  # if thinking is enabled
+    adaptive: int = 0  # if the model decides how much it thinks
+    json_mode: int = 0  # if the answer must be JSON of any schema
     call: int = 0  # for a call with its result
     parameter: int = 0  # for each argument of a call
-    several: int = 0  # for several calls at once
-    further: int = 0  # for each call of a message but the first
-    call_after_result: int = 0  # for an answer that calls again, straight after results
-    text_after_result: int = 0  # for a text of the user's straight after results
+    several: int = 0  # for several parallel calls
+    further: int = 0  # for each call of a message except the first
+    call_after_result: int = 0  # for an answer that calls a tool directly after results
+    text_after_result: int = 0  # for a user's text directly after results
     content: int = 0  # for each content, and for a system instruction
     tool: int = 0  # for each tool
     described: int = 0  # for each property with a description
-    undescribed: int = 0  # for each property without
+    undescribed: int = 0  # for each property without a description
     choices: int = 0  # for each property with choices
     items: int = 0  # for each property that is a list
-    system: int = 0  # for each message of that role, here and below
+    system: int = 0  # for each message of this role, as in the next two fields
     user: int = 0
     assistant: int = 0
-    user_last: int = 0  # where the user speaks last
-    no_system: int = 0  # where no system message stands
-    no_system_for_tools: int = 0  # where none stands to carry the tools
+    user_last: int = 0  # unless the last message is an answer
+    no_system: int = 0  # without a system message
+    no_system_for_tools: int = 0  # for tools without a system message
     tool_form: Literal["", "function", "wrapped", "declarations", "braces"] = (
-        ""  # how a template writes tools; "": an estimate, or a sum of words and constants
+        ""  # how tools are written; "": estimated, or counted as words and constants
     )
-    forgets_thinking: bool = False  # whether a new question takes away what was thought before it
-    obeys_choice: bool = False  # whether tools that may not be called are left out
+    forgets_thinking: bool = False  # True if thinking before the newest question is removed
+    obeys_choice: bool = False  # True if tools that may not be called are left out
 
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None if none has been derived.
+    """Return the frame of a model, or None if it has none.
 
     >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
     ['claude-4.5', 'gemini-2.5', None]
@@ -183,7 +183,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return a host's name in the table, or the name itself.
+    """Return the table's name for a host, or the given name if it is not listed.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -205,14 +205,14 @@ def hidden_prompt(host: str) -> str:
 
 @dataclass(frozen=True)
 class FrameRules:
-    """Billing rules of a frame, with the model's own or a reconstructed vocabulary."""
+    """The billing rules of a frame."""
 
     frame: Frame
     model: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the rules in the table of exactness."""
+        """The name of the rules in ``data/exactness.csv``."""
         return self.frame.name
 
     @property
@@ -229,7 +229,7 @@ class FrameRules:
             return [*_gemini_charges(request, self.frame)]
         if self.frame.tool_form:
             tools = _template_tools(request, self.frame)
-        else:  # thinking is the frame's to charge
+        else:  # the frame charges thinking
             tools = estimated_tools(replace(request, thinking=False), self.estimate)
         return [
             *_template_charges(request, self.frame),
@@ -238,7 +238,7 @@ class FrameRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the charges for an answer: its text and each call.
+        """List the output charges of an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """
@@ -247,12 +247,12 @@ class FrameRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """Where thinking may be billed without a charge."""
+        """The places where thinking may be billed without a charge."""
         return () if self.frame.form == "template" else EVERYWHERE
 
 
 def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List the charges of a request to Claude."""
+    """Yield the charges of a request to Claude."""
     yield Charge("framing", "request", fixed=frame.request)
     yield from _before_the_conversation(request, frame)
 
@@ -277,7 +277,7 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge the parts before a conversation with Claude: system, tools, schema and thinking."""
+    """Yield Claude's charges before the messages: system, tools, schema and thinking."""
     system = "".join(
         text
         for message in request.messages
@@ -289,7 +289,7 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
     seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
-        # The frame before it ends in a line break, which takes one in.
+        # The frame before the text ends in a line break, which merges with one at its start.
         free = int(system.startswith("\n"))
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
@@ -313,19 +313,19 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge Claude's tools as written for it, and their hidden prompt."""
+    """Yield the charges of Claude's tools and of their hidden prompt."""
     texts = tuple(_claude_tool(tool) for tool in request.tools)
     for tool, text in zip(request.tools, texts, strict=True):
         yield Charge("tools", tool_name(tool), (text,))
 
-    # All tools are one text: where one ends and the next begins, a token may be fewer or more.
+    # All tools are one text, so their tokens may differ where one tool meets the next.
     if len(texts) > 1:
         yield Charge("tools", "seams", ("".join(texts),), without=texts)
     yield _choice(request, frame)
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Charge the hidden prompt for tools, depending on the tool choice."""
+    """Return the charge of the hidden prompt for tools, by the tool choice."""
     if request.forced:
         fixed = frame.forced
         if request.sequential:
@@ -340,14 +340,14 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the tokens for a message that follows another, depending on their speakers."""
+    """Return the fixed tokens of a message, by its speaker and the previous one."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
     after_result = before.role in RESULT_ROLES
     if (before.role == "assistant") != answers:
         if answers and is_last:
-            return 0  # an answer that is gone on with
+            return 0  # an unfinished answer for the model to continue
         if after_result and message.tool_calls:
             return frame.turn + frame.call_after_result
         return frame.turn
@@ -359,9 +359,9 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Charge a call for its name and for its arguments' names and values.
+    """Return the charge of a call: its name, and the names and values of its arguments.
 
-    Each text is counted by itself. The text after a value (`end`) may merge with its last token.
+    Each text is counted separately. `end` is the text after a value, which may merge with the value's last token.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
@@ -373,7 +373,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as JSON with sorted keys on one line, as Claude gets it."""
+    """Write a tool as one line of JSON with sorted keys, as shown to Claude."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}
@@ -382,7 +382,7 @@ def _claude_tool(tool: Schema) -> str:
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List the charges of a request to Gemini; most answer schemas are free."""
+    """Yield the charges of a request to Gemini; most answer schemas are free."""
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -391,7 +391,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
         if message.role in RESULT_ROLES:  # a result is JSON: all keys and values
             words = tuple(text for part in words for text in leaves(parsed(part)))
             if before is not None and before.role in RESULT_ROLES:
-                fixed = 0  # it goes on
+                fixed = 0  # adjacent results are one content
         yield Charge("message", message.role, words, fixed, message=index)
         for call in message.tool_calls:
             words = (call.name, *leaves(parsed(call.arguments)))
@@ -404,7 +404,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge Gemini's tools for their separate texts, and constants per property."""
+    """Yield the charges of Gemini's tools: their texts and constants per property."""
     if frame.tool_form == "braces":
         for tool in request.tools:
             written, marks = gemini_declaration(tool)
@@ -430,7 +430,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List the charges for a conversation in a chat template."""
+    """Yield the charges of a conversation in a chat template."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
     if last != "assistant":
@@ -456,7 +456,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
             fixed = frame.system
         if message.role == before == "user":
             fixed += frame.same_speaker
-        # What was thought before a call is sent again.
+        # Thinking before a call is sent again.
         texts = message.texts
         thought = message.raw.get("reasoning_content") or message.raw.get("reasoning")
         if not thought:
@@ -476,7 +476,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge tools in the format of a chat template, with their framing."""
+    """Yield the charges of tools as a chat template writes them."""
     tools = request.tools
     if frame.obeys_choice and request.none:
         tools = ()
