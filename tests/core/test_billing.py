@@ -134,7 +134,7 @@ def test_documents_that_claude_cites_bring_a_hidden_prompt(
     plain = json.loads(json.dumps(cited).replace('"enabled": true', '"enabled": false'))
     counted = bk.count_request(cited)
     assert counted.tokens - bk.count_request(plain).tokens == extra
-    assert not extra or counted.ledger[-1].part == "how to cite"
+    assert not extra or counted.ledger[-1].part == "citations"
 
 
 def test_a_document_costs_claude_more_than_its_text() -> None:

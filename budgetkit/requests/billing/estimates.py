@@ -52,8 +52,8 @@ CONSTANTS = (
     "citations",
 )
 # The constants for hidden prompts, with their labels in a ledger.
-_HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
-_HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "how to cite"}
+_HIDDEN = {"tools": "tools", "forced": "required tool", "sequential": "no parallel calls"}
+_HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "citations"}
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,7 @@ class EstimatedRules:
 
     estimate: Estimate
     model: str = ""
-    forgets_thinking: bool = (
-        False  # True if thinking without a following call is known to be removed
-    )
+    forgets_thinking: bool = False  # True if thinking without a call is known to be removed
 
     @property
     def name(self) -> str:
@@ -190,7 +188,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
         yield Charge("tools", tool_name(tool), (text,), times=estimate.tool_times)
     frame = cost["property"] * times["property"] + cost["tool"] * times["tool"]
     if frame:
-        yield Charge("tools", "frame", fixed=frame)
+        yield Charge("tools", "constants", fixed=frame)
     for name, label in _HIDDEN.items():
         if times[name]:
             yield Charge("hidden prompt", label, fixed=cost[name] * times[name])

@@ -293,9 +293,9 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
         free = int(system.startswith("\n"))
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
-            yield Charge("framing", "before the messages", fixed=1, message=first)
+            yield Charge("framing", "separator before messages", fixed=1, message=first)
     if seams:
-        yield Charge("framing", "before the messages", fixed=seams)
+        yield Charge("framing", "separator before messages", fixed=seams)
 
     if request.tools:
         yield from _claude_tools(request, frame)
@@ -309,7 +309,7 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
         more = 1 if (system or request.tools) and not frame.joined else 0
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking + more)
     if request.adaptive and frame.adaptive:
-        yield Charge("hidden prompt", "thinking as it sees fit", fixed=frame.adaptive)
+        yield Charge("hidden prompt", "adaptive thinking", fixed=frame.adaptive)
 
 
 def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
@@ -320,7 +320,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
     # All tools are one text, so their tokens may differ where one tool meets the next.
     if len(texts) > 1:
-        yield Charge("tools", "seams", ("".join(texts),), without=texts)
+        yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
     yield _choice(request, frame)
 
 
@@ -330,9 +330,9 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
         fixed = frame.forced
         if request.sequential:
             fixed += frame.sequential.get("forced", 0)
-        return Charge("hidden prompt", "a tool must be called", (request.forced,), fixed)
+        return Charge("hidden prompt", "forced tool", (request.forced,), fixed)
     if request.required:
-        return Charge("hidden prompt", "some tool must be called", fixed=frame.required)
+        return Charge("hidden prompt", "required tool", fixed=frame.required)
     fixed = frame.tools
     if request.sequential:
         fixed += frame.sequential.get("auto", 0)
@@ -439,7 +439,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
         fixed += frame.no_system
     yield Charge("framing", "request", fixed=fixed)
     if request.json_mode and frame.json_mode:
-        yield Charge("hidden prompt", "an answer in JSON", fixed=frame.json_mode)
+        yield Charge("hidden prompt", "JSON mode", fixed=frame.json_mode)
     if request.thinking and frame.thinking:
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking)
 

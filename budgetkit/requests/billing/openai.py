@@ -391,7 +391,7 @@ def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
             "answer schema", name, (before + schema_block(request.schema),), fixed, without
         )
         if family.schema_answer and not tools:
-            yield Charge("answer schema", "begins the answer", (name,), 2)
+            yield Charge("answer schema", "start of the answer", (name,), 2)
 
 
 def tool_charges(
@@ -408,7 +408,7 @@ def tool_charges(
     )
     if family.first_undescribed and not unwrapped(tools[0]).get("description"):
         fixed += family.first_undescribed
-    yield Charge("tools", "heading and seams", (block,), fixed, (*without, *parts))
+    yield Charge("tools", "rest of the block", (block,), fixed, (*without, *parts))
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
@@ -416,7 +416,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
-        yield Charge("tools", "none may be called", fixed=family.no_tool)
+        yield Charge("tools", "no tool allowed", fixed=family.no_tool)
 
 
 def compact(value: Any) -> str:
@@ -454,7 +454,7 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
         only = tool_name(request.tools[0])
         yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
     if request.sequential and request.tools and family.plain_unions:
-        yield Charge("tools", "one at a time", fixed=_SEQUENTIAL)
+        yield Charge("tools", "no parallel calls", fixed=_SEQUENTIAL)
 
 
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
