@@ -375,7 +375,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "half a preference": (
         {"chosen": "a", "instruction": "b"},
-        r"It is most like TRL preference pairs \(DPO\), but lacks the field 'rejected'",
+        r"It is closest to TRL preference pairs \(DPO\), but the field 'rejected' is missing",
     ),
     "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Give an object with 'messages'"),
 }

@@ -369,7 +369,7 @@ def test_what_a_session_lacks_never_refuses_it() -> None:
     )
     assert (said(trace)[-1], trace.warnings) == (
         ("function", "?"),
-        ("tool results that answer no call here, counted as texts: 1",),
+        ("tool results without a call, counted as text: 1",),
     )
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
     assert (len(trace.messages), trace.warnings) == (

@@ -108,7 +108,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: bk.count_request("Hello"),
         ValueError,
         "Invalid JSON in the request: Expecting value: line 1 column 1 (char 0). "
-        "Pass its body as JSON text or a dictionary.",
+        "Pass the body as JSON text or a dictionary.",
     ),
     "message without a role": (
         lambda: bk.Message({"content": "Hello"}),

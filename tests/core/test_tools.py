@@ -166,7 +166,7 @@ def test_what_cannot_be_counted_is_named(tool: dict[str, Any], name: str) -> Non
 def test_the_error_of_a_server_is_no_list_without_tools() -> None:
     with pytest.raises(
         ValueError,
-        match="The MCP server answered with an error: .*no such method.* Send the request again",
+        match="The MCP server returned an error: .*no such method.* Send the request again",
     ):
         read_tools(
             {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}

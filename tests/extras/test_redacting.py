@@ -168,7 +168,7 @@ def test_no_refusal_quotes_what_was_said(wrong: Any) -> None:
                 try:
                     load()
                 except (ValueError, TypeError) as error:
-                    # names of fields say which format a file is most like
+                    # names of fields say which format a file is closest to
                     refusal = re.sub("(an object with|the fields) .*?[.;]", "", str(error))
                     assert "zqmark" not in refusal, source
 

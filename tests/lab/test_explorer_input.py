@@ -264,7 +264,7 @@ def test_what_reading_left_out_or_changed_is_said_as_it_stands(make: Callable[..
 def test_what_is_counted_otherwise_is_not_said_to_be_not_counted() -> None:
     notes = [
         "messages of branches are not counted: 1",
-        "tool results that answer no call here, counted as texts: 3",
+        "tool results without a call, counted as text: 3",
     ]
     explorer = opened(BudgetExplorer(window=8_192), SAID, warnings=notes)
     assert read_of(explorer)["notes"] == [f"{note[0].upper()}{note[1:]}." for note in notes]

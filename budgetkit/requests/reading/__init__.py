@@ -1,1 +1,1 @@
-"""Read requests and messages in any format; write them in a provider's."""
+"""Reading of requests and messages in any format, and writing for providers."""

@@ -1,6 +1,6 @@
-"""Formats: the table of formats, and paths and conditions on records.
+"""Formats: the table of all formats, with the paths and conditions used in it.
 
-The table is data/formats.toml. A row describes a document, a message, or both. :mod:`budgetkit.requests.reading.parts`
+The table is data/formats.toml. A row describes a document, a message or both. :mod:`budgetkit.requests.reading.parts`
 reads the parts of messages in all formats.
 """
 
@@ -21,12 +21,12 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first existing path, or None.
+    """Return the value at the first of several paths that exists, or None.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
-    if type(value) is dict and path.isidentifier():  # one key, as mostly
+    if type(value) is dict and path.isidentifier():  # one key, the usual case
         return value.get(path)
     for steps in _steps(path):
         at = _walk(value, steps, unpack)
@@ -36,14 +36,15 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
 
 
 def without_empty(**fields: Any) -> Data:
-    """Remove empty fields."""
+    """Return the fields that are not empty."""
     return {name: value for name, value in fields.items() if value}
 
 
 def holds(value: Any, condition: str) -> bool:
     """Return True if a value meets a condition.
 
-    A condition consists of paths that exist, "path=choices" and "!path", joined by " & ".
+    A condition has one or more clauses joined by " & ": "path" (it exists), "path=choices" (it is one of them) or
+    "!path" (it does not exist).
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
@@ -79,13 +80,13 @@ def _clauses(condition: str) -> tuple[tuple[str, re.Pattern[str] | None, bool], 
 
 
 def one_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Compile shell patterns into one."""
+    """Compile shell patterns into one regular expression."""
     return re.compile("|".join(map(translate, patterns)))
 
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return the keys required by a condition, so that most conditions are ruled out quickly."""
+    """Return the keys that a condition requires, to rule out most conditions quickly."""
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -100,7 +101,7 @@ def _steps(path: str) -> tuple[tuple[str, ...], ...]:
 
 def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
-        if type(value) is dict and step != "*":  # as nearly always
+        if type(value) is dict and step != "*":  # the usual case
             value = value.get(step)
             if value is None:
                 return None
@@ -132,7 +133,7 @@ def unpacked(value: Any) -> Any:
 
 
 def nested(attributes: Any) -> Any:
-    """Convert a span's attributes, flat or as a list of pairs, to nested objects.
+    """Convert a span's flat attributes or list of pairs to nested objects.
 
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
@@ -166,7 +167,7 @@ def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _otlp_value(value: Any) -> Any:
-    """Read a value in OTLP's format, such as {"stringValue": "x"}."""
+    """Return the value in an OTLP object such as {"stringValue": "x"}."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     (kind, inner), *_ = value.items()
@@ -192,33 +193,35 @@ def _numbered_to_lists(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A row of the table of formats: paths and conditions."""
+    """The paths and conditions of one format: a row of the table."""
 
     name: str
     label: str
-    needs: tuple[str, ...] = ()  # conditions on a document, of which one must hold
-    each: str = ""  # the documents in this one
-    messages: str = ""  # the messages, a body that holds them, or a text
-    leaf: str = ""  # the last message of a tree
-    order: str = ""  # the field that messages are sorted by
-    items: bool = False  # whether a record with a type and no role is an item of an answer
+    needs: tuple[str, ...] = ()  # conditions on a document; it must meet one
+    each: str = ""  # path of the documents inside this one
+    messages: str = ""  # path of the messages, of a body with messages, or of a text
+    leaf: str = ""  # path of the last message of a tree
+    order: str = ""  # field to sort the messages by
+    items: bool = False  # True if a record with a type but no role is an item of an answer
     system: str = ""
     tools: str = "tools"
-    answers: tuple[str, ...] = ()  # a conversation for each
+    answers: tuple[str, ...] = ()  # paths of alternative answers, each its own conversation
     usage: str = "usage|usageMetadata"
     model: str = "model"
-    message_fields: tuple[tuple[str, str], ...] = ()  # role and path of fields with a message each
+    message_fields: tuple[
+        tuple[str, str], ...
+    ] = ()  # role and path of each field that is a message
     lines: tuple[str, ...] = ()  # conditions on the first line of a file of records
-    of: str = ""  # the condition on a message
-    role: str = "role"  # a path, or "=role"; "=" for a record that is no message
-    text: str = "content"  # the parts; "" if the record itself is one
-    besides: tuple[str, ...] = ()  # further parts: calls, attachments
-    call: tuple[str, ...] = ()  # id, name and arguments of a record that is a call
+    of: str = ""  # condition on a message
+    role: str = "role"  # path, or "=role"; "=" for a record that is not a message
+    text: str = "content"  # path of the parts; "" if the record itself is a part
+    besides: tuple[str, ...] = ()  # paths of further parts, such as calls and attachments
+    call: tuple[str, ...] = ()  # paths of id, name and arguments, for a record that is a call
     result: str = "tool_call_id|tool_call_ids.0"
-    to: str = ""  # the recipient; a message to a tool is a call
-    roles: Mapping[str, str] = field(default_factory=dict)  # its own names; * stands for any ending
-    refuse: str = ""  # why the file contains no conversation, and what to pass instead
-    note: str = ""  # a note on each document
+    to: str = ""  # path of the recipient; a message to a tool is a call
+    roles: Mapping[str, str] = field(default_factory=dict)  # roles by the format's names for them
+    refuse: str = ""  # error for a file without a conversation: the reason and a fix
+    note: str = ""  # note about each document
 
 
 def format_table(part: str) -> Any:
@@ -228,7 +231,7 @@ def format_table(part: str) -> Any:
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Read the rows of the table and cache them."""
+    """Read the rows of the table, once."""
     return tuple(
         Format(**{name: _as_tuple(value) for name, value in row.items()})
         for row in format_table("format")
@@ -237,23 +240,23 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def role_names() -> Mapping[str, str]:
-    """Return OpenAI's role for each other name of a role."""
+    """Return OpenAI's role for each name used in other formats."""
     return {name: role for role, others in format_table("roles").items() for name in others}
 
 
 @lru_cache(maxsize=1024)
 def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
-    """List rows that may describe a message with these keys."""
+    """Return the rows that may describe a message with these keys."""
     return tuple(row for row in formats() if row.of and _first_keys(row.of) <= keys)
 
 
 def row_of(value: Raw) -> Format | None:
-    """Return the first row that describes a document."""
+    """Return the first row that describes a document, or None."""
     return _first_row(value, "needs")
 
 
 def row_of_lines(first: Any) -> Format | None:
-    """Return the line-by-line format that a file's first line matches, or None."""
+    """Return the format of a file of lines by its first line, or None."""
     return _first_row(first, "lines") if isinstance(first, Mapping) else None
 
 
@@ -272,7 +275,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row that locates a format's messages.
+    """Return a format's row by name; it must locate messages.
 
     >>> format_named("gemini").messages
     'contents'
@@ -281,7 +284,7 @@ def format_named(name: str) -> Format:
 
 
 def format_label(name: str) -> str:
-    """Return a format's name for use in a sentence.
+    """Return a format's label for use in a sentence.
 
     >>> format_label("chatgpt")
     'ChatGPT export'
@@ -290,13 +293,13 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a value lacks only one field of a format, otherwise ""."""
+    """Return a hint if a value lacks only one field of some format, or ""."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]
             lacking = [clause for clause in clauses if not holds(value, clause)]
             if len(lacking) == 1 and len(clauses) > 2:
-                return f"It is most like {row.label}, but lacks the field {lacking[0]!r}."
+                return f"It is closest to {row.label}, but the field {lacking[0]!r} is missing."
     return ""
 
 

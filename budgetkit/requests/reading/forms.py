@@ -1,22 +1,22 @@
-"""Provider formats of messages ("forms"), and their conversion to the chat format.
+"""Providers' message formats ("forms"), and their conversion to the chat format.
 
-    form         a message                                               what only it has
+    form         a message                                               unique features
     responses    {"type": "function_call", ...}                          items with a type and no role; input_text
     anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types; cache_control
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
-Anything else is OpenAI's chat format, or can be sent as such. A message read from another format keeps its origin, so
-that it is sent unchanged (:mod:`budgetkit.requests.reading.writing`):
+Any other message is in OpenAI's chat format, or can be sent in it. A message read from another format keeps its origin,
+so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 
     {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
                 "places": [0], "part": 0, "parts": 2}}
 
-A record whose tool results become separate messages is split into one record for each; `places` are the positions of
-its blocks in the whole. If a record becomes several messages that cannot be split, such as an answer with results of
-the provider's own tools, the first message has the record and the others are only marked as parts of it. A shortened
-message is marked as rewritten.
+A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
+the original. Some records become several messages but cannot be split, such as an answer with results of the provider's
+own tools. Then the first message has the record, and the others are only marked as parts of it. A shortened message is
+marked as rewritten.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from budgetkit.requests.reading.records import Records, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
-#: The key under which a saved message stores bytes as text: {"type": "file", "base64": "QUJD"}.
+#: Key for bytes stored as text in a saved message: {"type": "file", "base64": "QUJD"}.
 BYTES = "base64"
 
-#: The row in the table of formats for the messages of each form.
+#: Name of each form's row in the table of formats.
 ROWS: Mapping[str, str] = {
     "responses": "openai-responses",
     "anthropic": "anthropic",
     "gemini": "gemini",
     "converse": "bedrock",
 }
-#: Types of blocks that only Anthropic has, with the field that distinguishes them from others of that name.
+#: Anthropic's block types, with the field that tells them from other formats' blocks of the same type.
 _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
@@ -65,7 +65,7 @@ _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
 
 
 def form_of(record: Any) -> Form | None:
-    """Return the provider's format of a message, or None for chat and unknown formats.
+    """Return a message's provider format, or None for chat and unknown formats.
 
     >>> form_of({"role": "model", "parts": [{"text": "Hello."}]}), form_of({"role": "user", "content": "Hello"})
     ('gemini', None)
@@ -82,7 +82,7 @@ def form_of(record: Any) -> Form | None:
         return "responses" if is_item else None
     if record["role"] not in ("user", "assistant", "system", "developer"):
         return None
-    if kind == "message" and "stop_reason" in record:  # an answer as it came
+    if kind == "message" and "stop_reason" in record:  # an unmodified answer
         return "anthropic"
 
     blocks = objects_in(record.get("content"))
@@ -107,7 +107,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record into one for each tool result and one for the rest.
+    """Split a record into one per tool result and one for the other blocks.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -128,7 +128,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
 
 
 def blocks_field(form: str) -> str:
-    """Return the field that holds the blocks of a format's messages."""
+    """Return the name of the field with a message's blocks."""
     return "parts" if form == "gemini" else "content"
 
 
@@ -148,7 +148,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
             before = len(read.messages)
             read_records([piece], row, read=read)
             new = len(read.messages) - before
-            if not new and origins:  # a piece of an answer has joined the message before it
+            if not new and origins:  # the piece was added to the previous message
                 origins[-1]["records"].append(piece)
             elif len(cut) > 1:
                 place = {"places": list(places), "part": part, "parts": len(cut)}
@@ -172,14 +172,14 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Return True if a record contained bytes, as boto3 accepts them."""
+    """Return True if a record contained bytes, as boto3's may."""
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
 
 
 def is_bytes(value: Raw) -> bool:
-    """Return True if a value represents bytes.
+    """Return True if a saved object represents bytes.
 
     >>> is_bytes({"type": "file", "base64": "QUJD"})
     True
@@ -188,9 +188,9 @@ def is_bytes(value: Raw) -> bool:
 
 
 def form_of_all(forms: Collection[str]) -> str:
-    """Return the format for sending: the messages' own, or chat.
+    """Return the format for sending messages that came in given formats.
 
-    It is chat if they have none or several.
+    It is their common format, or chat if they have none or several.
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
@@ -221,7 +221,7 @@ def origin_of(raw: Raw) -> Raw | None:
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:
-    """Return the provider formats of messages.
+    """Return the provider formats that messages were read from.
 
     >>> forms_of([{"role": "user", "content": "Hello"}])
     set()

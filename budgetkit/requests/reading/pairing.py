@@ -1,4 +1,4 @@
-"""Pairing of tool calls with their results, by id or, without one, by tool and order."""
+"""Pairing of tool calls with their results: by id or, without ids, by tool and order."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from budgetkit.requests.reading.parts import as_list
 
 @dataclass(slots=True)
 class LocatedMessage:
-    """A message with its line in the file, for error messages."""
+    """A message with its line number in the file, for error messages."""
 
     line: int
     value: Any
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line, or None if unknown, and the record itself."""
+    """Return a record's line number, or None if unknown, and the record itself."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
 
 
 def raw_of(record: Any) -> Any:
-    """Return a record without its line."""
+    """Return a record without its line number."""
     return record.value if isinstance(record, LocatedMessage) else record
 
 
 def message_at_line(line: int | None, message: Any) -> Any:
-    """Return a message with its line in the file, if one is known."""
+    """Attach a line number to a message, if it is known."""
     if line is None:
         return message
     return LocatedMessage(line, message)
@@ -45,26 +45,24 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far, with tools by id and the ids without a result."""
+    """The calls read so far: their tools by id, and the ids without a result."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
-    # Calls of each tool that came without an id.
+    # Number of calls of each tool without an id.
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
-        """Keep only the newest waiting calls, to bound the memory."""
+        """Discard answered and very old calls, to bound memory use."""
         del self.waiting[:-_MOST_WAITING]
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
 
 def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Assign missing ids to calls and results, and return a note about orphans.
+    """Add missing ids to calls and results; return a note on results without a call.
 
-    An orphan is a result without a call.
-
-    An orphan, whose call may be stored on a server, becomes a function message; in strict mode it is kept and rejected
-    later. When messages are read in several steps, pass the pairing of the earlier steps.
+    A result without a call, which may be stored on a server, becomes a function message; in strict mode it is kept and
+    rejected later. When messages are read in several steps, pass the pairing of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -75,7 +73,7 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
         calls = _calls_of(message)
         lacks_id = message.get("role") == "tool" and not message.get("tool_call_id")
         if lacks_id or not all(call.get("id") for call in calls):
-            # What gets an id here is a copy.
+            # The id is added to a copy.
             message = deepcopy(message)
             messages[place] = message_at_line(line, message)
             calls = _calls_of(message)
@@ -88,7 +86,7 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
             messages[place] = message_at_line(line, answer)
     if not orphans:
         return []
-    return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
+    return [f"tool results without a call, counted as text: {orphans:,}"]
 
 
 def call_order(messages: Sequence[Any]) -> list[int]:
@@ -104,7 +102,7 @@ def call_order(messages: Sequence[Any]) -> list[int]:
 
 
 def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
-    """Return the order of entries that puts each after the first one that called its id.
+    """Return the order that puts each answer after the entry with its call.
 
     >>> behind_calls([[], ["a"], []], ["a", None, "b"])
     [1, 0, 2]
@@ -126,14 +124,14 @@ def _calls_of(message: Data) -> list[Data]:
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id, or its tool's name with a number."""
+    """Return a call's id; add one from its tool's name and a number if missing."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if not call.get("id"):
         pairing.named[name] += 1
         call["id"] = f"{name}-{pairing.named[name]}"
     id = str(call.get("id") or "")
     prefix, _, number = id.rpartition("-")
-    # An id that was given here, and then saved.
+    # An id that this function gave before the messages were saved.
     if prefix == name and number.isdecimal() and len(number) < 10:
         pairing.named[name] = max(pairing.named[name], int(number))
     pairing.tools[id] = name
@@ -141,7 +139,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call, adding its id if missing."""
+    """Return True if a result has a call; add its id if missing."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")

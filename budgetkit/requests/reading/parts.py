@@ -1,7 +1,7 @@
-"""Parts of a message in any provider's format: text, thoughts, calls, results, images.
+"""Parts of a message in any provider's format: text, thoughts, calls, results and images.
 
-A part is identified by its type or, without one, by the field of its kind. Tool calls and results are found with the
-table of formats, text and images by their fields. Any other part keeps its kind, so that `Message.uncounted` can list
+A part is identified by its type or, without one, by a characteristic field. Tool calls and results are read with the
+table of formats, text and images by their fields. Any other part keeps its type, so that `Message.uncounted` can list
 it.
 """
 
@@ -26,7 +26,7 @@ Sorted = tuple[Kind, Any]
 
 
 def sorted_part(part: Any) -> list[Sorted]:
-    """Convert a part by kind: tool call, tool result, thoughts, or content.
+    """Convert a part to tool calls, tool results, thoughts or content.
 
     >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
     {'name': 'weather', 'arguments': '{}'}
@@ -49,14 +49,14 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 
 def is_item(value: Raw) -> bool:
-    """Return True for a part without a role, as in OpenAI Responses."""
+    """Return True for a call, result or thought without a role, as in OpenAI Responses."""
     return "role" not in value and any(
         _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
 
 
 def content_of(parts: list[Data]) -> Any:
-    """Return a single text as a string, several parts as a list, or None."""
+    """Return a message's content: a string for a single text, a list, or None."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
     return parts or None
@@ -85,7 +85,7 @@ def _mark(part: Raw) -> str:
             and "toolCallId" in part
             and kind not in ("tool-call", "tool-result")
         ):
-            return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
+            return "dynamic-tool"  # the AI SDK writes a known tool's name into the type
         endings = format_table("endings").items()
         return next((mark for ending, mark in endings if kind.endswith(ending)), kind)
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
@@ -127,7 +127,7 @@ def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
 
 
 def _contents(parts: Any) -> list[Data]:
-    """List the content in a list of parts, in OpenAI's format."""
+    """Convert the text and images in a list of parts to OpenAI's format."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
     ]
@@ -142,7 +142,7 @@ def _is_content(output: Any) -> bool:
 
 
 def _inner_parts(part: Raw) -> list[Data]:
-    """List the content of a document, search result or citation, starting with headings."""
+    """List the content of a document, search result or citation, headings first."""
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
         inner = value_at(part, "source.data")
@@ -181,13 +181,13 @@ def _content_part(part: Raw) -> Data:
 
 
 def _image_part(part: Raw) -> Data:
-    """Convert an image to OpenAI's chat format, with its bytes or address."""
+    """Convert an image to OpenAI's chat format, with its bytes or URL."""
     names = ("image_bytes", "image_url", "mime", "detail")
     encoded, address, mime, detail = (value_at(part, format_table("paths")[n]) for n in names)
     if isinstance(encoded, bytes):
         encoded = b64encode(encoded).decode("ascii")
     if isinstance(encoded, str):
-        image_format = value_at(part, "image.format")  # Converse has the second half alone
+        image_format = value_at(part, "image.format")  # Converse has only the subtype
         if not isinstance(mime, str):
             mime = f"image/{image_format}" if isinstance(image_format, str) else "image"
         address = f"data:{mime};base64,{encoded}"
@@ -214,7 +214,7 @@ def as_json(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Write a value as in a prompt: text unchanged, None as "", and others as JSON.
+    """Write a value as in a prompt: a string unchanged, None as "", others as JSON.
 
     >>> as_text({"place": "Oslo"}), as_text(None)
     ('{"place": "Oslo"}', '')
@@ -225,12 +225,12 @@ def as_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Return an id or a name as text, whatever its type."""
+    """Convert an id or a name of any type to a string."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(unpacked(value))[:200]
 
 
 def _json(value: Any) -> str:
-    """Write arguments and answers as in a prompt, using "{}" for no arguments."""
+    """Write arguments or a result as in a prompt, with "{}" for None."""
     return "{}" if value is None else as_text(value)

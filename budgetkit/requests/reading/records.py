@@ -1,12 +1,12 @@
-"""Records: messages in programs' formats, converted to OpenAI's chat format.
+"""Records: messages in any format, converted to OpenAI's chat format.
 
 `read_records` reads one record after another:
 
-1. `_row_of_record` finds its row in the table of formats, or none for a message in OpenAI's own format.
-2. `_messages` converts it by that row: a message for each of its fields (`_messages_by_field`), or its parts sorted
-   into texts, thoughts, calls and results, and these into messages (`_messages_by_part`).
-3. `_join_to_answer` adds a piece of an answer to the message before it, such as a call that is a record of its own.
-4. `_usage_of_record` reads the tokens of the request that it answers.
+1. `_row_of_record` finds its row in the table of formats; a message in OpenAI's own format has none.
+2. `_messages` converts it by that row: each field to a message (`_messages_by_field`), or its parts to texts, thoughts,
+   calls and results, which become messages (`_messages_by_part`).
+3. `_join_to_answer` adds a piece of an answer, such as a call in a separate record, to the previous message.
+4. `_usage_of_record` reads the provider's usage of the request that the record answers.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from budgetkit.requests.reading.usage import usage_of
 
 _GENERIC = Format(name="", label="", besides=("tool_calls",))
 _ITEMS = Format(name="", label="", items=True)
-# Around a call that a data set writes into the text of a message.
+# Tags around a call in the text of a message, as in some data sets.
 _OPENING = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")
 _CLOSING = re.compile(r"[}\]]\s*(?:</(?:tool_?call|function_?call)>|\Z)")
-# Of a kind that nobody knows yet.
+# An item of an unknown type.
 _NEW_ITEM = Format(name="", label="", role="=assistant", text="")
 
 
 @dataclass(slots=True)
 class Records:
-    """The messages, usage, formats and notes read so far."""
+    """The result of reading records: messages, usage, formats and notes."""
 
     messages: list[Any] = field(default_factory=list)
     usage: list[Data] = field(default_factory=list)
@@ -65,11 +65,11 @@ def read_records(
     model: Any = None,
     read: Records | None = None,
 ) -> Records:
-    """Read records in order and append them, keeping OpenAI's own format unchanged."""
+    """Convert records to messages in order; keep OpenAI's own format unchanged."""
     read = Records() if read is None else read
     skipped = 0
     last = row
-    response: Any = None  # the answer whose calls are records of their own, each with its usage
+    response: Any = None  # id of an answer in several records, which repeat its usage
     for record in records:
         line, raw = placed(record)
         record_row = _row_of_record(raw, last)
@@ -94,12 +94,12 @@ def read_records(
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
-        read.notes.append(f"records without a message are skipped: {skipped:,}")
+        read.notes.append(f"skipped records without a message: {skipped:,}")
     return read
 
 
 def system_messages(body: Raw, row: Format) -> list[Data]:
-    """Convert the instructions in a body to a system message.
+    """Convert the instructions in a request body to system messages.
 
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
     ['Be brief.']
@@ -138,7 +138,7 @@ def _row_of_record(raw: Any, last: Format | None) -> Format | None:
 
 
 def _is_odd(raw: Raw) -> bool:
-    """Return True if a message has anything that OpenAI's format lacks."""
+    """Return True if a message has anything not in OpenAI's chat format."""
     role = raw.get("role")
     content = raw.get("content")
     calls = raw.get("tool_calls")
@@ -169,7 +169,7 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[Data]:
-    """Convert one record to messages by its row, starting with results of earlier calls."""
+    """Convert one record to messages by the row of its format."""
     if row.role == "=":
         return []
     if row.each:
@@ -189,7 +189,10 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
-    """Read a record with one message per field, merging adjacent messages of the same role."""
+    """Read a record with one message per field.
+
+    Adjacent messages of the same role are merged.
+    """
     messages: list[Data] = []
     for role, path in row.message_fields:
         if not isinstance(text := value_at(raw, path), str) or not text:
@@ -202,7 +205,7 @@ def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
-    """Read a record's parts, including those beside its content."""
+    """Convert the parts of a record, inside and outside its content, to messages."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
@@ -226,7 +229,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 
 
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text into its calls and the text between them."""
+    """Split a text part into the calls written in it and the text between them."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
@@ -251,7 +254,7 @@ def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the start, the JSON and the end of each call in a text."""
+    """Yield the start, the JSON and the end of each tagged call in a text."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())
@@ -261,11 +264,14 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
-    """Convert sorted parts to messages: early results, then answers with the results of their calls."""
+    """Convert sorted parts to messages.
+
+    Results of earlier calls come first, then answers, each followed by the results of its calls.
+    """
     early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
     has_call = False  # in any step
-    has_result = False  # in the last one
+    has_result = False  # in the last step
     order = behind_calls(
         [[value["id"]] if kind == "call" else [] for kind, value in parts],
         [value["tool_call_id"] if kind == "result" else None for kind, value in parts],
@@ -287,14 +293,14 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return a message of texts, thoughts and calls, followed by its results."""
+    """Return one message with texts, thoughts and calls, and the results after it."""
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
     )
     if not (texts or thoughts or calls):
         return results
-    # A call may stand among the parts and beside them.
+    # A call may occur both among the parts and outside them.
     calls = [
         c for n, c in enumerate(calls) if not c["id"] or c["id"] not in {b["id"] for b in calls[:n]}
     ]
@@ -313,7 +319,7 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Data:
 def _call_of(raw: Raw, row: Format) -> Data:
     id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
     arguments = unpacked(arguments)
-    # What was thought stands among the arguments, and was read as text.
+    # Thinking in the arguments has already been read as text.
     if isinstance(arguments, Mapping):
         arguments = {key: value for key, value in arguments.items() if key != "thought"}
     return _call(str(id or ""), str(name or ""), arguments)
@@ -331,7 +337,7 @@ def _role(raw: Raw, row: Format) -> Any:
         return row.role[1:]
     foreign_role = value_at(raw, row.role)
     if foreign_role is None and (is_item(raw) or row.roles):
-        # An item of Responses has no role: it is the model's, unless the format has names of its own for silence.
+        # An item of Responses has no role: it is the assistant's, unless the format defines a role for "".
         foreign_role = "" if row.roles else "assistant"
         if row is _GENERIC:
             foreign_role = raw.get("role") or foreign_role
@@ -357,7 +363,7 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Append a piece of an answer to the previous message, if possible."""
+    """Add a piece of an answer to the previous message; return True on success."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
@@ -368,7 +374,7 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
     if not is_piece and (
         "native" not in last or last.get("content") is not None or last.get("tool_calls")
     ):
-        return False  # whatever stands after thoughts alone is what they led to
+        return False  # a full message is joined only to thoughts without text or calls
     if "native" not in last:
         last = {**last, "native": last}
         messages[-1] = message_at_line(line, last)
@@ -385,7 +391,7 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return the usage of a record, for the newest assistant message."""
+    """Return a record's usage with the index of the newest answer, or None."""
     if not isinstance(raw, Mapping):
         return None
     answers = (

@@ -1,4 +1,4 @@
-"""Requests to providers, read from any of five formats.
+"""Requests to providers, read from five formats.
 
     OpenAI chat          messages, functions or tools, response_format
     OpenAI Responses     input, instructions, text.format
@@ -28,7 +28,7 @@ from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
-# Fields around a body: in a line of a batch, in Gemini's request to count.
+# Fields around a request body: in a batch file, and in Gemini's requests for a count.
 _ENVELOPES = ("body", "generateContentRequest")
 # Fields and blocks of one format only.
 _CONVERSE_FIELDS = {"toolConfig", "inferenceConfig", "schemaVersion"}
@@ -43,7 +43,7 @@ _ANTHROPIC_BLOCKS = (
 )
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-# Settings that are on or off; data/framings.toml has the conditions of each.
+# Settings that are on or off, by conditions in data/framings.toml.
 _SETTINGS = (
     "required",
     "none",
@@ -58,20 +58,20 @@ _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 @dataclass(frozen=True)
 class ProviderRequest:
-    """A request in the common format of all billing rules."""
+    """A request in the common format that all billing rules take."""
 
     shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
-    model: str = ""  # as the request names it
+    model: str = ""  # as named in the request
     messages: tuple[Message, ...] = ()  # in OpenAI's chat format, the system text first
-    tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
-    schema: Raw | None = None  # of the answer: name, description and schema
-    forced: str = ""  # the tool that must be called
-    required: bool = False  # some tool must be called
+    tools: tuple[Raw, ...] = ()  # functions that the model may call
+    schema: Raw | None = None  # of the answer, with name and description
+    forced: str = ""  # name of the tool that must be called
+    required: bool = False  # any tool must be called
     none: bool = False  # no tool may be called
     sequential: bool = False  # parallel calls are disabled
     thinking: bool = False  # thinking is enabled
     adaptive: bool = False  # the model decides how much it thinks
-    json_mode: bool = False  # the answer must be JSON, of any schema
+    json_mode: bool = False  # the answer must be JSON of any schema
     audio: bool = False  # the answer is spoken
     uncounted: tuple[str, ...] = ()  # parts that cannot be counted
 
@@ -87,17 +87,17 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
             body = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise ValueError(
-                f"Invalid JSON in the request: {error}. Pass its body as JSON text or a dictionary."
+                f"Invalid JSON in the request: {error}. Pass the body as JSON text or a dictionary."
             ) from None
     if not isinstance(body, Mapping):
-        raise ValueError(wrong_type("request", body, "its body as JSON text or a dictionary"))
+        raise ValueError(wrong_type("request", body, "the body as JSON text or a dictionary"))
     raw: Raw = body
     for field in _ENVELOPES:
         if isinstance(raw.get(field), Mapping) and not _shape(raw):
             raw = raw[field]
     shape = _shape(raw)
     if shape is None:
-        fields = ", ".join(map(repr, list(raw)[:8])) or "nothing"
+        fields = ", ".join(map(repr, list(raw)[:8])) or "(none)"
         raise ValueError(
             f"Unknown request format with fields {fields:.200}. Pass the body of an OpenAI chat or Anthropic "
             "request (messages), "
@@ -129,7 +129,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Return a body's format, such as "chat" or "gemini", or None if unknown."""
+    """Return the format of a request body, such as "gemini", or None if unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -163,14 +163,14 @@ def _shape(raw: Raw) -> str | None:
 
 
 def _is_set(raw: Raw, condition: str) -> bool:
-    """Return True if a condition holds for a field that is not empty."""
+    """Return True if a condition is met and its first field is not empty."""
     if not holds(raw, condition):
         return False
     return value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
-    """Return the messages of a body, starting with the system text."""
+    """Convert the messages of a request body, starting with the system text."""
     row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_message_records(raw, shape), row)
@@ -183,7 +183,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _message_records(raw: Raw, shape: str) -> list[Any]:
-    """List a request's messages, even if there is only one without a list."""
+    """Return a request's messages as a list, even if it has a single message."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):
@@ -193,7 +193,7 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records
         ]
     if shape == "gemini":
-        # One resolution for all media, where a part says none of its own.
+        # One resolution applies to all media parts without their own.
         resolution = value_at(raw, _RESOLUTION)
         own = {"mediaResolution": resolution} if isinstance(resolution, str) else {}
         for place, content in enumerate(records):
@@ -206,23 +206,21 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
 
 
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """Describe thinking that is billed again but cannot be counted.
+    """Describe encrypted thinking, which is billed again but cannot be counted.
 
-    Only the provider can decrypt it.
-
-    `records` are in the request's format, `messages` the same in OpenAI's chat format. For other thinking that is sent
-    again see :mod:`budgetkit.requests.billing.charges`.
+    `records` are in the request's format, `messages` are the same in OpenAI's chat format. For other thinking that is
+    sent again see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
     if shape == "responses":
-        reasons = False  # since the user spoke last; what was thought before that is not sent again
+        reasons = False  # since the last user message; earlier thinking is not sent again
         for message in messages:
             if message.role == "user":
                 reasons = False
             elif message.tool_calls and "reasoning_content" in message.raw:
                 reasons = True
         signs = ["reasoning before a call"] if reasons else []
-        # Which of it the provider reads again is not published, nor how many tokens it has.
+        # It is not published which encrypted reasoning is read again, or how many tokens it has.
         if any(item.get("encrypted_content") for item in objects_in(records)):
             signs.append("encrypted reasoning")
     elif shape == "gemini":
@@ -235,9 +233,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 
 
 def request_settings(raw: Raw, shape: str) -> Data:
-    """Return a request's settings other than messages and tools.
+    """Return a request's model, tool choice, answer schema and other settings.
 
-    Their paths are in the table of requests.
+    Their paths are in data/framings.toml.
 
     >>> request_settings({"model": "gpt-5.4", "tool_choice": "required"}, "chat")["required"]
     True
@@ -270,12 +268,12 @@ def as_object(value: object) -> Raw:
 
 
 def text_or_empty(value: object) -> str:
-    """Return a text unchanged, or "" for any other value."""
+    """Return a string unchanged, or "" for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def parsed(text: str) -> Any:
-    """Parse JSON; return other text unchanged."""
+    """Parse a JSON text; return any other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

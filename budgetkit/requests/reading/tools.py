@@ -1,4 +1,4 @@
-"""Toolset: the tools of a request in any format, read as one list of functions.
+"""Toolset: the tools of a request, read from any format as a list of functions.
 
     OpenAI chat         {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}
     OpenAI Responses    {"type": "function", "name": ..., "description": ..., "parameters": {...}}
@@ -8,9 +8,10 @@
     Bedrock Converse    {"toolSpec": {"name": ..., "description": ..., "inputSchema": {"json": {...}}}}
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
-Tools are a list, a body with a list under ``tools`` or ``toolConfig``, or an MCP server's answer to ``tools/list`` with
-or without its JSON-RPC envelope. All counts use this reader, so that bills, plans and gates agree on the tools. A tool
-that the provider runs, such as a web search, has no schema to count, so only its name is listed.
+Tools can be given as a list, as a request body with a list under ``tools`` or ``toolConfig``, or as an MCP server's
+answer to ``tools/list`` with or without its JSON-RPC envelope. All counts use this reader, so that bills, plans and
+gates agree on the tools. A tool run by the provider, such as a web search, has no schema to count, so only its name is
+listed.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ Schema = Mapping[str, Any]
 _NEWER_PARAMETERS = ("parametersJsonSchema", "parameters_json_schema")
 _PARAMETERS = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
-# What may stand around a list of tools: a JSON-RPC answer, a request's body, Converse's configuration.
+# Fields around a list of tools: of a JSON-RPC answer, of Converse's configuration, of a request body.
 _ENVELOPES = ("result", "toolConfig", "tools")
 _DEEPEST_ENVELOPE = 4
 FURTHER_PAGES = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
-# Entries of Converse's list that are no tools.
+# Entries of Converse's list that are not tools.
 _NO_TOOLS = {"cachePoint"}
 _DEFINITIONS = ("definitions", "$defs")
 _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
 _MOST_VALUES = (
-    20_000  # written for references; definitions that refer to each other double at every step
+    20_000  # inserted for references; definitions that refer to each other double at every step
 )
 _DEEPEST_SCHEMA = 100
-# Fields that mark something without a name as a function.
+# Fields that identify an entry without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
 _EXPECTED = "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
 
@@ -54,14 +55,14 @@ class Toolset:
     Parameters
     ----------
     listed : tuple of Mapping
-        All tools in order, in a format for requests: Gemini's, Converse's and MCP's without their wrapping.
+        All tools in order, without the wrapping of Gemini, Converse and MCP.
     functions : tuple of Mapping
-        The tools whose schemas the model gets and that are counted.
+        The tools with a schema to count.
     uncounted : tuple of str
-        A name for each uncountable part.
+        Names of the parts that cannot be counted.
     entries : tuple of Mapping
-        All tools in their own provider's format: Gemini's and Converse's with their wrapping, an MCP server's as
-        OpenAI's functions.
+        All tools in their provider's format: Gemini's and Converse's with their wrapping, an MCP server's as OpenAI
+        functions.
 
     Examples
     --------
@@ -77,7 +78,7 @@ uncounted=('built-in tool web_search',))
 
 
 def read_tools(value: Any) -> Toolset:
-    """Read tools in any form.
+    """Read tools in any format as a list of functions.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def read_tools(value: Any) -> Toolset:
     Returns
     -------
     Toolset
-        The functions, and the names of uncountable tools.
+        The tools, with the names of those that cannot be counted.
 
     Raises
     ------
@@ -115,7 +116,7 @@ or an MCP server's answer to tools/list.
             continue
         if {**tool, **unwrapped(tool)}.get(
             "defer_loading"
-        ):  # it enters the prompt once a tool search has found it
+        ):  # added to the prompt only after a tool search finds it
             uncounted.append("deferred tools")
             continue
         functions.append(tool)
@@ -124,7 +125,7 @@ or an MCP server's answer to tools/list.
         if not all(isinstance(value, Mapping) for value in values):
             uncounted.append(f"parameters of tool {tool_name(tool)}")
 
-    # entries as their provider takes them; an MCP server's tools are of no provider
+    # entries in their provider's format; an MCP server's tools have no provider
     sent: list[Schema] = []
     for entry in raw_tools:
         is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
@@ -147,7 +148,7 @@ def without_envelopes(value: Any) -> Any:
         inside = next((field for field in _ENVELOPES if field in value), None)
         if inside is None and "error" in value:
             raise ValueError(
-                f"The MCP server answered with an error: {brief(value['error'])}. Send the request again."
+                f"The MCP server returned an error: {brief(value['error'])}. Send the request again."
             )
         if inside is None:
             break
@@ -156,7 +157,7 @@ def without_envelopes(value: Any) -> Any:
 
 
 def _sdk_fields(value: Any) -> Any:
-    """Convert an SDK's tool or server answer to its fields."""
+    """Convert an SDK's object to a dictionary; return other values unchanged."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return value
@@ -164,7 +165,7 @@ def _sdk_fields(value: Any) -> Any:
 
 
 def _without_nulls(entry: Schema) -> Schema:
-    """Remove an entry's null fields, which some clients write."""
+    """Remove the null fields that some clients write."""
     return {field: value for field, value in entry.items() if value is not None}
 
 
@@ -179,7 +180,7 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """List the tools inside an envelope, even if there is only one without a list."""
+    """Return the tools of an entry or list as a list, even if there is only one."""
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -194,7 +195,7 @@ def tool_entries(value: Any) -> Sequence[Schema]:
 
 
 def _flat(entry: Schema) -> Iterator[Schema]:
-    """Unwrap the tools of one entry."""
+    """Yield the tools of one entry without their wrapping."""
     spec = entry.get("toolSpec")
     declarations = next((field for field in _DECLARATIONS if field in entry), None)
     if isinstance(spec, Mapping):
@@ -212,7 +213,7 @@ def _flat(entry: Schema) -> Iterator[Schema]:
 
 
 def _gemini_tool(tool: Schema) -> Schema:
-    """Return a Gemini declaration with its schema under "parameters"."""
+    """Move a Gemini declaration's schema to the key "parameters"."""
     newer = next(
         (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
     )
@@ -224,7 +225,7 @@ def _gemini_tool(tool: Schema) -> Schema:
 
 
 def _with_schema_as(tool: Schema, field: str) -> Data:
-    """Return a tool with its schema under another format's key."""
+    """Move a tool's schema from "inputSchema" to another key."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
         schema = schema["json"]
@@ -235,7 +236,7 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
 
 def _builtin(tool: Schema) -> str:
-    """Return the name of a tool without a schema, or "" for a function."""
+    """Return the label of a tool without a schema, or "" for a function."""
     kind = tool.get("type")
     name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
@@ -311,7 +312,7 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List a schema's items, and any choices that are more than a type.
+    """List the schemas of items and choices in a schema, except simple types.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]
@@ -324,7 +325,7 @@ def inner_schemas(schema: Schema) -> list[Schema]:
 
 
 def choices_of(schema: Schema) -> list[str]:
-    """Return the values allowed by a schema, as texts, or none if it allows any."""
+    """List the values of an enumeration as strings; empty for other schemas."""
     return [*map(str, as_list(schema.get("enum")))]
 
 
@@ -343,9 +344,9 @@ _ADDRESSES = ("command", "url", "httpUrl", "serverUrl")
 
 
 def servers_in(configuration: Any) -> dict[str, Schema]:
-    """Return the MCP servers of a client's configuration, by name.
+    """Return the MCP servers in a client's configuration by name.
 
-    Claude Code, Gemini CLI, Cursor and VS Code write JSON; Codex writes TOML.
+    The configuration is read from JSON (Claude Code, Gemini CLI, Cursor, VS Code) or TOML (Codex).
 
     Examples
     --------

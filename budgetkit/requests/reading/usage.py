@@ -1,6 +1,6 @@
-"""Providers' usage records: the tokens of a request and its answer, read by the table of usage fields.
+"""Providers' usage records: the tokens billed for a request and its answer.
 
-The rows of ``[[usage]]`` in data/formats.toml name the fields of each provider and program, by their meaning.
+The rows of ``[[usage]]`` in data/formats.toml map meanings to the fields of each provider and program.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, one_of, value_at, without_empty
 
 _DEEPEST = 6
-_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
+_LATEST = 1e15  # milliseconds, in the year 33,658; a larger number is not a time
 _ABOUT_ROW = ("by", "source", "example", "right")
-#: Meanings whose fields are texts, or hold several numbers.
+#: Meanings with fields that are texts or have several numbers.
 _NO_NUMBERS = ("tier", "speed", "region", "requests", "paid", "media")
 _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_available", "global")
 
@@ -26,10 +26,9 @@ _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_avai
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
-    """Read a usage record of any provider, or return None without input tokens.
+    """Read a usage record of any provider; return None if it has no tokens.
 
-    A tier, speed or region missing from the usage is read from the surrounding record: that of the answer or, failing
-    that, the requested one.
+    A tier, speed or region missing from the usage is read from `around`, the surrounding record.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
@@ -57,7 +56,7 @@ def usage_of(
     sent += count["input_beside"] or 0
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
 
-    # What a cache read and wrote stands beside the input or inside it.
+    # Tokens read from and written to a cache are part of the input or in addition to it.
     apart = {f"cache_write_{life}_tokens": count[f"written_for_{life}"] for life in ("5m", "1h")}
     read = count["read_beside"] or count["read_inside"] or 0
     written = (
@@ -66,8 +65,8 @@ def usage_of(
         or sum(map(int, without_empty(**apart).values()))
     )
     total = count["total"]
-    # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
-    # For some providers OpenCode leaves them in the input, which its total shows.
+    # LiteLLM adds Anthropic's cached tokens to prompt_tokens but keeps the separate fields.
+    # For some providers, OpenCode includes them in the input, as its total shows.
     cached = read + written
     is_inside = "prompt_tokens" in raw or ("cache" in raw and total == sent + answered)
     is_beside = (count["read_beside"] or count["written_beside"]) and not is_inside
@@ -75,7 +74,7 @@ def usage_of(
     if is_beside or cached > sent or (cached and total == sent + cached + answered):
         context += cached
 
-    # The total says whether thoughts are a part of the answer, as their row does where it is not told.
+    # The total shows whether the answer includes the thoughts; without a total, the table says so.
     if (thoughts := count["thoughts_beside"]) and total == context + answered - thoughts:
         answered -= thoughts
     elif (thoughts := count["thoughts_inside"]) and total == context + answered + thoughts:
@@ -104,12 +103,12 @@ def usage_of(
         region=served["region"],
         web_searches=count["searches"],
     )
-    # Bedrock names the lifetime of each part that it wrote; the longer one costs more.
+    # Bedrock states the lifetime of each part written; the longer lifetime costs more.
     for written_part in value_at(raw, "cacheDetails.*") or ():
         if value_at(written_part, "ttl") == "1h":
             usage["cache_write_1h_tokens"] = _count(written_part, ["inputTokens"]) or 0
-    # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
-    # advisor, another model with prices of its own, which is named as a tool that costs money.
+    # A compaction by the provider is a separate request whose tokens are not in the sums. Nor are those of an advisor,
+    # which is another model with its own prices and is counted as a paid tool.
     paid_tools = sum(_counts(raw, paths["paid"]))
     for request in value_at(raw, "|".join(f"{path}.*" for path in paths["requests"])) or ():
         kind = request.get("type") if isinstance(request, Mapping) else None
@@ -118,7 +117,7 @@ def usage_of(
             for name, tokens in (usage_of(request, None) or {}).items():
                 if name.endswith("_tokens") and tokens:
                     usage[name] = usage.get(name, 0) + tokens
-    # Sound, and pictures that a model drew, have prices of their own; Gemini counts each kind in a list.
+    # Audio and generated images have their own prices; Gemini lists the tokens of each kind.
     media = sum(_counts(raw, paths["media"]))
     for side in format_table("media_lists"):
         for part in value_at(raw, side["list"]) or ():
@@ -143,7 +142,7 @@ def seconds(stamp: Any) -> float:
 
 @cache
 def _paths() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths for each meaning, from all rows of the table."""
+    """Return the paths for each meaning in the table of usage fields."""
     rows = format_table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
@@ -154,7 +153,7 @@ def _paths() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
-    """Select the paths for each meaning that begin with a field of the record."""
+    """Select the paths that start with a field of the record, by meaning."""
     return {
         meaning: tuple(path for path in where if path.partition(".")[0] in names)
         for meaning, where in _paths().items()
@@ -163,7 +162,7 @@ def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _known_fields() -> re.Pattern[str]:
-    """Return a pattern for the path of any field in the table."""
+    """Return a pattern that matches the path of any field in the table."""
     return one_of(path for paths in _paths().values() for path in paths)
 
 
@@ -173,7 +172,7 @@ def _is_known(path: str) -> bool:
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
-    """Yield the path of each non-empty number and text, with * for list elements."""
+    """Yield the path of each non-empty number and string, with * for list elements."""
     if isinstance(value, Mapping) and len(steps) < _DEEPEST:
         for name, field in value.items():
             yield from _filled_fields(field, (*steps, str(name)))
@@ -185,13 +184,13 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 
 def _priced_apart(word: Any) -> str:
-    """Return a tier, speed or region that affects the price, or ""."""
+    """Return a tier, speed or region if it affects the price, otherwise ""."""
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 
 
 def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
-    """Yield the whole numbers at or below some paths."""
+    """Yield the whole numbers at given paths, or in lists there."""
     for path in paths:
         values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
@@ -200,7 +199,7 @@ def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
 
 
 def _count(raw: Raw, paths: Iterable[str]) -> int | None:
-    """Return the first whole number at one of several paths."""
+    """Return the first whole number found at the given paths, or None."""
     for path in paths:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans

@@ -1,16 +1,15 @@
-"""Write chat messages in a provider's format.
+"""Writing of chat messages in a provider's format.
 
-Messages that were read from that format are written unchanged.
+A message with its origin in that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
+thinking, signatures, cache marks and bytes. A shortened message is its original with another text. Empty messages are
+skipped if the provider rejects them. Other content, such as a summary, a passage or a question, is converted to the
+format.
 
-A message with its origin (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including thinking,
-signatures, cache marks and bytes. A shortened message is its original with another text. Empty messages are skipped if
-the provider rejects them. Other content, such as a summary, a passage or a text question, is converted to the format.
-
-    form         system text                   alternation
-    responses    among the items               none is asked for
-    anthropic    beside the messages           neighbours of one role are taken as one
-    gemini       beside the contents           neighbours of the model's, and results, are joined here
-    converse     beside the messages           is asked for: neighbours of one role are joined here
+    form         system text                   adjacent messages of one role
+    responses    among the items               allowed
+    anthropic    outside the messages          allowed; the provider merges them
+    gemini       outside the contents          the model's messages and tool results are merged here
+    converse     outside the messages          not allowed; merged here
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message,
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
-# Forms whose system text stands beside the messages.
+# Forms with the system text outside the messages.
 _BESIDE = (
     "anthropic",
     "gemini",
@@ -37,7 +36,7 @@ _BESIDE = (
 
 @dataclass(frozen=True)
 class ProviderMessages:
-    """Messages in a provider's format.
+    """The messages of a conversation, written in a provider's format.
 
     Attributes
     ----------
@@ -46,9 +45,9 @@ class ProviderMessages:
     messages : list of dict
         The messages in that format.
     ends : list of int
-        Number of chat messages contained in each message and those before it.
+        Number of chat messages written up to and including each message.
     head : int
-        Number of opening system messages that are passed separately.
+        Number of system messages at the start that are passed separately.
     """
 
     form: str
@@ -57,7 +56,7 @@ class ProviderMessages:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Return the number of messages made only from the first `stable` chat messages."""
+        """Count the messages written only from the first `stable` chat messages."""
         return sum(end <= stable for end in self.ends)
 
 
@@ -66,7 +65,7 @@ def write_messages(
 ) -> ProviderMessages:
     """Write chat messages in a provider's format.
 
-    At most `most_head` opening system messages are passed separately.
+    At most `most_head` system messages at the start are passed separately.
 
     >>> said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     >>> write_messages(said, "gemini").messages
@@ -89,7 +88,7 @@ def write_messages(
     messages: list[Data] = []
     ends: list[int] = []
     place = head
-    # Each step writes one message, or the parts of one record: after [tool 1, tool 2] there is one record more.
+    # Each step writes one message, or the parts of one record: [tool 1, tool 2] become a single record.
     while place < len(raws):
         group = _group(raws, place)
         records = _records(group, form, names)
@@ -127,7 +126,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 def as_it_came(raw: Raw) -> Data:
     """Return the original record of a message, or the chat message itself.
 
-    For a split record, it is this message's part.
+    For a split record, it is the part for this message.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -150,11 +149,10 @@ def as_chat(raw: Raw) -> Data:
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages from a position on that are parts of one record.
+    """List the messages, from a position on, that are parts of one record.
 
-    For example, an Anthropic record with two results and a text became three messages. If the second was dropped, the
-    first and third are still parts of it and are written as one record again; the next record starts with a first part
-    of its own:
+    For example, an Anthropic record with two results and a text became three messages. If the second one was dropped,
+    the first and third are still written as one record; the next record starts with its own first part:
 
     >>> def part_of(record, part):
     ...     records = [{"role": "user", "content": [record]}]
@@ -203,13 +201,13 @@ def _with_bytes(value: Any) -> Any:
     if is_bytes(value):
         try:
             return b64decode(value[BYTES], validate=True)
-        except (Error, ValueError):  # somebody has changed the text, such as to redact it
+        except (Error, ValueError):  # the text was changed, for example redacted
             return dict(value)
     return {name: _with_bytes(part) for name, part in value.items()}
 
 
 def _join_pieces(group: Sequence[Raw], form: str) -> Data:
-    """Join the remaining pieces of a split record, with the blocks in order."""
+    """Join the remaining pieces of a split record, keeping the order of its blocks."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
     for raw in group:
@@ -217,17 +215,14 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
         record = origin["records"][0]
         if "rewritten" in origin:
             record = _with_text(record, raw, form)
-        # A text that took the place of several blocks stands where the first of them stood.
+        # A text that replaces several blocks takes the position of the first.
         placed += zip(origin["places"], record.get(field) or (), strict=False)
     blocks = [block for _, block in sorted(placed, key=lambda pair: pair[0])]
     return {**group[0][ORIGIN]["records"][0], field: blocks}
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Return a record with its text replaced by the message's.
-
-    The text may be that of a result in the record.
-    """
+    """Return a record with its text, or its result's text, replaced by the message's."""
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -258,11 +253,11 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
 
 
 def _result_with(block: Raw, text: str) -> Data:
-    """Return the block of a tool result with its text replaced."""
+    """Return a block of a tool result with its text replaced."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
         if isinstance(inner, Mapping):
-            if name != "toolResult":  # with Gemini pictures stand beside the response
+            if name != "toolResult":  # Gemini's images are outside the response
                 return {**block, name: {**inner, "response": {"result": text}}}
             contents = [{"text": text}, *_others(inner.get("content"))]
             return {**block, name: {**inner, "content": contents}}
@@ -280,7 +275,7 @@ def _others(content: Any) -> list[Raw]:
 
 
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
-    """Return a text alone, or followed by the other parts."""
+    """Return a text as a string, or as a list with other parts after it."""
     return [text, *others] if others else text["text"]
 
 
@@ -354,7 +349,7 @@ def _item_part(part: Raw, kind: str) -> Data:
 
 
 def _block(part: Raw, form: str) -> Data:
-    """Convert a text or image to a block of the format; keep others unchanged."""
+    """Convert a text or image to a block of the format; keep other parts unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
             return dict(part)
@@ -394,7 +389,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
-    """Write a tool result with its images."""
+    """Convert a tool result, with its images, to a block of the format."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
     if form == "gemini":
@@ -410,7 +405,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
-    They have one role; Gemini's user messages must also contain only tool results.
+    Their roles must be equal, and Gemini's user messages must also contain tool results.
     """
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False
