@@ -39,8 +39,8 @@ _AS_TODAY = 1_743_465_600  # 2025-04-01: from then on the interface bills as it 
 _REDACTED = "REDACTED"
 TAIL = 0.04  # of the weight at either end, outside the interval
 HEAD = (
-    "# How often the rules were right about recorded calls of public projects on GitHub (request and provider's own "
-    f"usage), by what a call holds; written by benchmarks/exactness.py, calls read {READ}; columns in data/README.md"
+    "# How often the rules counted recorded calls of public projects on GitHub exactly (request and provider's own "
+    f"usage), by the parts of a call; written by benchmarks/exactness.py, calls read {READ}; columns in data/README.md"
 )
 
 

@@ -217,4 +217,4 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
                 row["source"],
                 row["date"],
             )
-    return Thinking(name, effort, None, "no limit is known for this model's thinking", "2026-11-22")
+    return Thinking(name, effort, None, "no published number was found", "2026-11-22")

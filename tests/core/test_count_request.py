@@ -561,10 +561,10 @@ def chat_file(model: str, data: str) -> dict[str, Any]:
         (document("claude-haiku-4-5", pdf(1)), "1 page", 2_650, (1_624, 4_233)),
         (document("claude-sonnet-4-5", pdf(2)), "2 pages", 5_300, (5_358, 5_358)),
         (chat_file("gpt-5.4", pdf(1)), "1 page", 1_000, (1_033, 1_034)),
-        (gemini("gemini-2.0-flash", "audio/x-wav", sound(1)), "1 second of sound", 33, (25, 35)),
+        (gemini("gemini-2.0-flash", "audio/x-wav", sound(1)), "1 second of audio", 33, (25, 35)),
         (
             gemini("gemini-2.0-flash", "video/mp4", film(5)),
-            "5 seconds of film",
+            "5 seconds of video",
             1_475,
             (1_290, 1_475),
         ),

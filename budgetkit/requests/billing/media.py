@@ -98,8 +98,8 @@ def _media_length(encoded: object) -> tuple[str, float]:
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         at = data.find(b"fmt ") + 16  # after size, format, channels and sample rate
         rate = int.from_bytes(data[at : at + 4], "little")
-        return "second of sound", (len(data) - data.find(b"data") - 8) / rate if rate else 0
+        return "second of audio", (len(data) - data.find(b"data") - 8) / rate if rate else 0
     if data[4:8] == b"ftyp" and (at := data.find(b"mvhd")) > 0 and data[at + 4] == 0:
         scale = int.from_bytes(data[at + 16 : at + 20])
-        return "second of film", int.from_bytes(data[at + 20 : at + 24]) / scale if scale else 0
+        return "second of video", int.from_bytes(data[at + 20 : at + 24]) / scale if scale else 0
     return "", 0
