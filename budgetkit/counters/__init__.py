@@ -225,7 +225,7 @@ def calibrate(
     counts : sequence of int
         The provider's count of each text, in tokens, without the request's framing.
     model : str or Model
-        The model used for the counts.
+        The model that the provider counted for.
     projects : sequence, optional
         The project of each text. The error interval is measured on projects left out of the fit; without projects, on
         single texts left out. With 19 or more of them, the interval covers 9 of 10 new texts; with fewer, it is the

@@ -177,7 +177,7 @@ def _exact_ratio(ratio: object) -> Fraction:
             out_of_range(
                 "ratio",
                 ratio,
-                f"characters per token, above 0 and at most {_MOST_RATIO}; English has about 4",
+                f"a number of units per token above 0 and at most {_MOST_RATIO}, such as 4 characters",
             )
         )
     return exact

@@ -12,9 +12,9 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
     shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
 
 Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
-three are hashed, and a hashed table can tell whether it has a key. No window looks ahead. In a long run of one
-character, or of two alternating ones, the previous units carry no information, so such windows have a weight measured
-for runs. Training and counting share this code, so they cannot disagree.
+three are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a long run
+of one character, or of two alternating ones, the previous units carry no information, so such windows have a weight
+measured for runs. Training and counting share this code, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ class EstimateCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The name that :func:`budgetkit.counter` makes this counter from."""
+        """The counter's name for :func:`budgetkit.counter`."""
         return f"estimate:{self.encoding}"
 
     def __call__(self, text: str) -> int:

@@ -262,5 +262,5 @@ def _inside(library: str, folder: str, file: str) -> Path:
     }
     # only a name is accepted, so no path can lead out of the library
     if file not in carried:
-        raise ValueError(unknown_name(f"tokenizer of {library}", file, carried))
+        raise ValueError(unknown_name(f"{library} tokenizer", file, carried))
     return carried[file]

@@ -192,9 +192,9 @@ def as_counter(count: Callable[[str], int]) -> Any:
 
 
 def function_label(function: Callable[[str], int]) -> str:
-    """Return a function's name with its line number.
+    """Return a function's name with its line number, if known.
 
-    This distinguishes functions of the same name.
+    The number distinguishes functions of the same name.
     """
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(function, "__code__", None)

@@ -73,7 +73,7 @@ def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def sizes_between(separator: int, buffer: Any) -> list[int]:
-    """Count the tokens before, between and after the separators, at 32 bits per token.
+    """Count the tokens between separators in a buffer of 32-bit tokens.
 
     >>> from array import array
     >>> sizes_between(9, array("I", [1, 9, 9, 2, 3]))

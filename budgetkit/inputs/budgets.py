@@ -148,7 +148,7 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     named = [name for name in _BUDGETS if fields.get(name) is not None]
     if len(named) != 1:
         raise ValueError(
-            f"The configuration has {' and '.join(named) or 'no budget'}. Keep exactly one of: {', '.join(_BUDGETS)}."
+            f"The configuration has {' and '.join(named) or 'no budget'}. Use exactly one of: {', '.join(_BUDGETS)}."
         )
     budget = fields[named[0]]
     if not isinstance(budget, str | Mapping) or (
@@ -204,7 +204,7 @@ def _policy(value: object) -> Policy | None:
     field_names = list(signature(kind).parameters)
     unknown = [field for field in settings if field not in field_names]
     if unknown:
-        raise ValueError(unknown_name(f"field of {name}:", unknown[0], field_names))
+        raise ValueError(unknown_name(f"{name} field", unknown[0], field_names))
     try:
         return kind(**settings)
     except (TypeError, ValueError) as problem:

@@ -176,8 +176,8 @@ class Model:
     def notice(self) -> str:
         """A warning about an unknown or retired model, or "" for any other."""
         if self.ended:
-            retired = f"{brief(self.name)} was retired on {self.ends} ({self.source})"
-            return f"{retired}. Its last known window is used; choose another model."
+            retired = f"Model {brief(self.name)} was retired on {self.ends} ({self.source})"
+            return f"{retired}. Its last known window is used; choose a current model."
         return "" if self.is_known else unknown_notice(self.name)
 
     @property
@@ -313,7 +313,7 @@ def model(
     if not overrides:
         return facts
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        raise TypeError(unknown_name("field of a model:", strange[0], Model.__slots__))
+        raise TypeError(unknown_name("model field", strange[0], Model.__slots__))
     note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(facts, **{"provenance": note, **overrides})
 

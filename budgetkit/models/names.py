@@ -108,7 +108,7 @@ def _ways_to_write(last: str) -> Iterator[str]:
 
 @cache
 def _listed_letters() -> Mapping[str, str]:
-    """Map listed names without separators to the names, except ambiguous ones."""
+    """Map names without separators to listed names, if they are unambiguous."""
     names = [row["name"].casefold() for row in read_table("models.csv")]
     often = Counter(map(_letters, names))
     return {_letters(name): name for name in names if often[_letters(name)] == 1}

@@ -126,7 +126,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
             "Unknown key 'modle'. Did you mean 'model'. Choose one of: 'model', 'window'",
         ),
         ({"budget": None}, "The configuration has no budget"),
-        ({"context_budget": {}}, "Keep exactly one of: budget, context_budget"),
+        ({"context_budget": {}}, "Use exactly one of: budget, context_budget"),
         ({"budget": 3}, "Invalid budget of the configuration: 3."),
         ({"budget": "chatt"}, "Unknown preset 'chatt'"),
         ({"model": ["gpt-4o"]}, "Invalid model of the configuration: "),
@@ -144,7 +144,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
         ),
         (
             {"policy": {"class": "SlidingWindow", "turn": 3}},
-            "Unknown field of SlidingWindow: 'turn'. Did you mean 'turns'?",
+            "Unknown SlidingWindow field 'turn'. Did you mean 'turns'?",
         ),
         (
             {"budgetkit": 99},

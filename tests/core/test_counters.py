@@ -80,7 +80,7 @@ def test_the_unit_can_be_named_or_given() -> None:
             "chars/0",
             {},
             ValueError,
-            "Invalid ratio: '0'. Use characters per token, above 0 and at most 100; English",
+            "Invalid ratio: '0'. Use a number of units per token above 0 and at most 100, such as 4",
         ),
         ("chars/-4", {}, ValueError, "Invalid ratio: '-4'."),
         ("chars/four", {}, ValueError, "Invalid ratio: 'four'."),

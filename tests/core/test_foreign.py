@@ -141,6 +141,6 @@ def test_mistral_counts_as_its_library_does() -> None:
 def test_a_tokenizer_that_a_library_does_not_carry_lists_those_it_does() -> None:
     with pytest.raises(
         ValueError,
-        match=r"Unknown tokenizer of mistral_common 'tekken_9.json'.*tekken_240911",
+        match=r"Unknown mistral_common tokenizer 'tekken_9.json'.*tekken_240911",
     ):
         counter("mistral:tekken_9.json")("Hello")

@@ -243,7 +243,7 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
         (
             {"windows": 4_096},
             TypeError,
-            "Unknown field of a model: 'windows'. Did you mean 'window'. Choose one of: 'name', 'window'",
+            "Unknown model field 'windows'. Did you mean 'window'. Choose one of: 'name', 'window'",
         ),
     ],
 )
@@ -463,7 +463,7 @@ def test_a_model_past_its_end_warns_and_comes_last() -> None:
     """gpt-4 ended on 2026-10-23, as litellm says; gpt-4o goes on."""
     with pytest.warns(
         RetiredModelWarning,
-        match=r"'gpt-4' was retired on 2026-10-23 \(litellm [\d.]+, gpt-4\)\. .* choose another model",
+        match=r"'gpt-4' was retired on 2026-10-23 \(litellm [\d.]+, gpt-4\)\. .* choose a current model",
     ):
         assert model("gpt-4").ended
     assert not model("gpt-4o").ended

@@ -75,7 +75,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of a function's parameter schema as types."""
+    """A writer of parameter schemas as TypeScript-like types."""
 
     plain: bool
 

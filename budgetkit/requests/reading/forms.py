@@ -107,7 +107,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record into one per tool result and one for the other blocks.
+    """Split a record into one record per tool result and one for the rest.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -172,7 +172,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Return True if a record contained bytes, as boto3's may."""
+    """Return True if a record contained bytes, which boto3 accepts."""
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
