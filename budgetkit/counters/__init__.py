@@ -1,4 +1,4 @@
-"""Counters: functions that return the number of tokens in a text, exact or estimated.
+"""Counters: functions that count or estimate the tokens in a text.
 
 A counter is a callable that takes a text and returns a whole number; `counter` makes one from a name. The costs of a
 message, a tool schema or a request beyond its text are framing, not counting.
@@ -101,8 +101,9 @@ def counter(
         ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
         slope (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry
         point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
-        counted with the best installed vocabulary or, without one, with another encoding, times a published slope if
-        there is one. The counter's `basis` is ``"exact"``, ``"reconstructed"`` or ``"estimate"``.
+        counted with the best installed vocabulary. Without one, another encoding is used, and its count is multiplied
+        by a published slope if there is one. The counter's `basis` is ``"exact"``, ``"reconstructed"`` or
+        ``"estimate"``.
     unknown : str
         ``"raise"`` raises an error for an unknown name. Any other value names the counter to use instead, such as
         ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` means ``"cl100k_base"``.
@@ -251,7 +252,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Return a ratio counter from its name; arguments override the conventions in the name."""
+    """Return a ratio counter from its name; arguments override the name."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):
@@ -265,7 +266,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 
 
 def _by_prefix(name: str) -> Counter | None:
-    """Return the counter for a name with a known prefix or suffix, or None."""
+    """Return the counter for a name with a known prefix, or None."""
     kind, _, rest = name.partition(":")
     if kind == "estimate":
         estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)

@@ -184,7 +184,7 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return the error range of texts whose group was left out of the fit.
+    """Return the error range of texts left out of the fit.
 
     With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end; with fewer groups, it
     is the observed range.
@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound that at most 5 % of a new group's errors exceed."""
+    """Return the smallest bound exceeded by at most 5 % of new errors."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

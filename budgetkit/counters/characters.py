@@ -1,4 +1,4 @@
-"""Estimates from the length of a text in characters, UTF-16 units, bytes or words.
+"""Estimates from a text's length in characters, UTF-16 units, bytes or words.
 
     tokens = max(minimum, round(length / ratio))
 
@@ -142,7 +142,7 @@ class CharacterCounter(CounterBase):
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
-        """Convert a length to tokens, for callers that add up lengths before rounding.
+        """Convert a length to tokens, for callers that add up lengths.
 
         Parameters
         ----------

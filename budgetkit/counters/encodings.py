@@ -72,7 +72,7 @@ def _everything() -> str:
 
 @cache
 def pattern(written: str) -> re.Pattern[str]:
-    r"""Rewrite an encoding's pattern for `re`, so that it finds the same pieces.
+    r"""Rewrite an encoding's pattern as an equivalent pattern for `re`.
 
     >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
     ['Title', '123', '4', ' (', 'x', ')', '  ']
@@ -84,7 +84,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern is sure to split a text, or 0.
+    r"""Return the last place where a pattern surely splits a text, or 0.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")

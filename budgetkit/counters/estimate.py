@@ -84,7 +84,7 @@ class Windows:
         return pairs.view(np.uint16), shape
 
     def keys(self) -> Keys:
-        """Return the 32-bit keys of all windows, one row for each of `HASHED`."""
+        """Return the 32-bit keys of all windows, one row per hashed level."""
         pairs = self.pairs
         keys = np.empty((len(HASHED), len(pairs) - _FIRST), np.uint32)
         np.multiply(pairs[_FIRST:], _ODD[0], out=keys[0])
@@ -98,7 +98,7 @@ class Windows:
         return keys
 
     def raw(self) -> Keys:
-        """Return the keys of `wide` windows, as rows of first and second pairs."""
+        """Return the keys of windows outside ASCII, by first and second pairs."""
         pairs = np.stack(self._wide_pairs())
         return _folded(pairs) * _ODD[0] * _is_wide(pairs)
 
@@ -155,7 +155,7 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Mix the second unit into the lowest bits, which are used to check a key."""
+    """Mix the second unit into the lowest bits, which check a key."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
@@ -185,7 +185,7 @@ Entries = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """The lookup tables for the weights of windows, in 128ths of a token."""
+    """Lookup tables for the weights of windows, in 128ths of a token."""
 
     classes: Bytes
     pairs: Values
@@ -234,7 +234,7 @@ class Weights:
         return self._with_runs(total, at, stretch) if len(at) else total
 
     def _unknown(self, stretch: Windows, at: Places) -> Values:
-        """Return the weights of windows without an entry, from their shape and pairs."""
+        """Return the weights of unknown windows from their shape and pairs."""
         pairs, shape = stretch.plain(at)
         both = self.pairs.take(pairs, mode="wrap")
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
@@ -260,7 +260,7 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 
 
 def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
-    """Look up keys in levels of the same size, and flag missing keys.
+    """Look up keys in levels of equal size, and flag missing keys.
 
     Each level has a row of keys; a missing key returns `LEAST`. The highest bits of a key are the position, and the
     next six must match the entry.
@@ -419,7 +419,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate the tokens in each of several texts, several times faster than one by one."""
+        """Estimate the tokens in each of several texts, faster than one by one."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

@@ -49,7 +49,7 @@ _ANCHORS = (
 
 
 def is_seam(text: str, place: int) -> bool:
-    """Return True if the counts on both sides of a place add up.
+    """Return True if a text's counts add up at a place.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def is_seam(text: str, place: int) -> bool:
 
 
 def first_seam(text: str, place: int) -> int:
-    """Return the first seam at or after a place, or the end of the text.
+    """Return the first seam from a place on, or the text's end.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
 
 
 def last_seam(text: str, start: int, stop: int) -> int:
-    """Return the last seam between `start` and `stop`, or `start` if there is none.
+    """Return the last seam between two places, or `start` without one.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model or encoding, with a note if the encoding is a substitute."""
+        """The model or encoding; a note marks an encoding as a substitute."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
@@ -219,7 +219,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens in each of several texts, using the cache and several threads."""
+        """Count the tokens in each of several texts, with cache and threads."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
@@ -231,7 +231,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count one text without the cache, for texts that are counted only once.
+        """Count a text without the cache, if it is counted only once.
 
         Parameters
         ----------

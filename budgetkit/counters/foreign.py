@@ -115,7 +115,7 @@ def _load(file: TokenizerFile) -> CountMany:
 
 @cache
 def _byte_level(path: str) -> CountMany | None:
-    """Return a counting function for a JSON file of byte-level pairs, or None."""
+    """Return a counting function for JSON with byte-level pairs, or None."""
     document = json.loads(Path(path).read_bytes())
     if "vocab" in document and "config" in document:
         config = document["config"]
@@ -158,7 +158,7 @@ def _byte_level(path: str) -> CountMany | None:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """List the steps of a tokenizer.json entry, which may be a single step."""
+    """List the steps of an entry in a tokenizer.json."""
     if not part:
         return []
     if part["type"] != "Sequence":
@@ -187,7 +187,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Split each piece into the matches of a pattern and the text between them."""
+    """Split each piece into a pattern's matches and the other text."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):
@@ -235,7 +235,10 @@ class ForeignCounter(CounterBase):
         return "exact"
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens in each of several texts; a ``tokenizer.json`` uses all cores."""
+        """Count the tokens in each of several texts.
+
+        With a ``tokenizer.json``, all cores are used.
+        """
         several = check_texts(texts, self)
         return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])
 

@@ -44,7 +44,7 @@ class CountMemory:
 
     @property
     def nbytes(self) -> int:
-        """Upper bound for the size of the cached texts and counts, in bytes."""
+        """Upper bound for the size of cached texts and counts, in bytes."""
         return self._young_bytes + self._old_bytes
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:

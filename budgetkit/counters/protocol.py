@@ -34,7 +34,7 @@ class Counter(Protocol):
 
 
 def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
-    """Check that a value is a collection of texts, and return it as a sequence."""
+    """Check a collection of texts, and return it as a sequence."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
         raise TypeError(wrong_type(f"texts for {counter.name}", texts, "a list of texts"))
@@ -111,7 +111,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return the hint on a more accurate count as a sentence, or "".
+    """Return the hint on a more accurate count as a sentence.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def nearer_sentence(source: object) -> str:
 
 
 class CounterBase:
-    """The base class of counters; a subclass defines a name and counts texts."""
+    """The base class of counters; subclasses have a name and count texts."""
 
     __slots__ = ()
     name: Any

@@ -145,7 +145,7 @@ def is_usable() -> bool:
 
 
 class _Tiling:
-    """A counter that works chunk by chunk, with the vocabulary of a ctok family.
+    """A counter by chunks, with the vocabulary of a ctok family.
 
     The cost of a chunk is one number: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it
     ends with a word end. A single blank between a word end and a word start costs nothing.
@@ -231,7 +231,7 @@ class _Tiling:
         return total
 
     def _normal(self, text: str) -> str:
-        """Normalise the lines of a text that are not plain ASCII, as ctok does."""
+        """Normalise the lines of a text outside ASCII, as ctok does."""
         if text.isascii() and _CONTROL.search(text) is None:
             return text
         fold = self._model.fold_quotes
@@ -244,7 +244,7 @@ class _Tiling:
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
-        """Return the cost of a unit between two blanks, from the cache if possible.
+        """Return the cost of a unit between two blanks, using the cache.
 
         When a cache generation is full, the older one is dropped.
         """
@@ -260,7 +260,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Return the cost of a unit of text: its chunks and the blanks between them."""
+        """Return the cost of a unit: its chunks and the blanks between."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)
@@ -290,7 +290,7 @@ class _Tiling:
         return tokens << 2 | begins | ends
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Return the cost of a chunk without blanks, from the cache if possible."""
+        """Return the cost of a chunk without blanks, using the cache."""
         if len(chunk) > _LONG_CHUNK:  # in parts, split where a word ends before a digit or sign
             cuts = [0]
             while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
@@ -337,7 +337,7 @@ class _Tiling:
         return self._tokens(stream) << 2 | begins | ends
 
     def _word(self, stream: str) -> int:
-        """Return the tokens of a word or sign, from the cache if possible."""
+        """Return the tokens of a word or sign, using the cache."""
         tokens = self._words.get(stream)
         if tokens is None:
             tokens = self._tokens(stream)

@@ -148,7 +148,7 @@ _is_usable = True
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
-    """Return the faster tokenizer of an encoding, if the work is large enough.
+    """Return an encoding's faster tokenizer, if the work is large enough.
 
     >>> for_work("o200k_base", 11) is None
     True
@@ -184,7 +184,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """The characters counted so far with an encoding, and its faster tokenizer if loaded."""
+    """The work of an encoding so far, with its faster tokenizer, if loaded."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -209,7 +209,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Faster:
-    """A counter that uses gigatoken for one encoding, in one thread at a time."""
+    """A counter that uses gigatoken, in one thread at a time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -283,7 +283,7 @@ def _load_tested(name: str) -> CountMany | None:
 
 
 def _first_difference(name: str, faster: Faster) -> str:
-    """Return the first difference from tiktoken's tokens, or "" if there is none."""
+    """Return the first difference from tiktoken's tokens, or ""."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):
@@ -307,7 +307,7 @@ def golden() -> dict[str, Any]:
 
 
 def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    r"""Yield each test context with a text of all test characters in that context.
+    r"""Yield each test context with a text of all test characters.
 
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]

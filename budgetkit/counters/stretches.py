@@ -1,4 +1,4 @@
-"""Counts of long texts that cannot be split at a seam, such as a million blanks.
+"""Counts of long texts without a seam, such as a million blanks.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, larger ones are read until its piece ends. A

@@ -270,7 +270,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return True if the user owns a file and its folder; reject symbolic links."""
+    """Return True if the user owns a file, not a link, and its folder."""
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:

@@ -263,7 +263,7 @@ def setup_of(
     model: AnyModel | None = None,
     window: int | None = None,
 ) -> Setup:
-    """Combine a budget with its counter and framing, by default the model's own.
+    """Combine a budget with a counter and framing, by default the model's.
 
     Parameters
     ----------

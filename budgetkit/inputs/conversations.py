@@ -135,7 +135,7 @@ def _is_messages(value: Any) -> bool:
 
 
 def _is_conversation(value: Any) -> bool:
-    """Return True if an entry of a list is a conversation and not a message."""
+    """Return True if a list's entry is a conversation, not a message."""
     if isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns"):
         return True
     return isinstance(value, Mapping) and "messages" in value
@@ -211,7 +211,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
 
 
 def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
-    """Read a passage from its fields, which may be nested under "document" or "node"."""
+    """Read a passage from its fields, also under "document" or "node"."""
     inside = next(
         (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
         None,

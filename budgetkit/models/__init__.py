@@ -174,7 +174,7 @@ class Model:
 
     @property
     def notice(self) -> str:
-        """A warning about an unknown or retired model, or "" for any other."""
+        """A warning about an unknown or retired model, or ""."""
         if self.ended:
             retired = f"Model {brief(self.name)} was retired on {self.ends} ({self.source})"
             return f"{retired}. Its last known window is used; choose a current model."
@@ -182,7 +182,7 @@ class Model:
 
     @property
     def tokenizer(self) -> Literal["exact", "calibrated", "stand-in"]:
-        """The kind of tokenizer: the model's own, a calibrated one, or a substitute."""
+        """The kind of tokenizer: the model's own, calibrated, or a substitute."""
         if self.encoding_is_own:
             return "exact"
         # an encoding chosen by the user takes precedence over the table
@@ -192,17 +192,17 @@ class Model:
 
     @property
     def openai_family(self) -> str:
-        """The OpenAI family whose billing rules apply, or "" for all other providers."""
+        """The OpenAI family with the model's billing rules, or ""."""
         return openai_family(self.name)
 
     @property
     def host(self) -> str:
-        """The host that runs the model, such as "bedrock", or "" for its maker."""
+        """The host of the model, such as "bedrock", or "" for its maker."""
         return host_of(self.name)
 
     @property
     def is_routed(self) -> bool:
-        """True if a router forwards the requests and bills them by its own rules.
+        """True if a router forwards requests and bills by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)
@@ -371,7 +371,7 @@ def _look_up(name: str) -> Model:
 
 
 def model_name(model: str | Model) -> str:
-    """Return the name of a model given by name or as a Model.
+    """Return the name of a Model; return a name unchanged.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return a model's name; reject a model that is not in the list.
+    """Return a listed model's name; reject any other Model.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def listed_name(model: str | Model) -> str:
 
 
 def found_by(name: str) -> Model | None:
-    """Look up a model without a warning, or return None if it is unknown.
+    """Look up a model without a warning, or return None.
 
     Examples
     --------
@@ -459,7 +459,7 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Return an unlisted model with the encoding of its OpenAI family, if any.
+    """Return an unlisted model with its OpenAI family's encoding, if any.
 
     The encoding of a name that extends a listed one is not marked as the model's own.
     """
@@ -476,7 +476,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look up a model in genai-prices with its most common window, or return None."""
+    """Look up a model and its usual window in genai-prices, or return None."""
     from importlib.metadata import version
 
     cores = {core_name(text) for text in without_suffixes(bare(name))}

@@ -1,4 +1,4 @@
-"""Limits that programs set on a model's window, and limits on its thinking."""
+"""Limits on a model's window, set by programs, and on its thinking."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Thinking:
     date: str
 
     def reserve(self, tokens: int | None = None) -> Reserve:
-        """Return a reserve for thinking, to be added to the reserve for the answer.
+        """Return a reserve for thinking, beyond the reserve for the answer.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield spellings without the host, with Claude's version before or after its tier."""
+    """Yield spellings without the host; Claude's with version and tier swapped."""
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -126,7 +126,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed name for a spelling, or "" if there is none.
+    """Return the listed name for a spelling, or "".
 
     Examples
     --------
@@ -192,7 +192,7 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Return a name in lower case without its path; of a fine-tuned model, the base."""
+    """Return a lower-case name without its path; the base if fine-tuned."""
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -200,7 +200,7 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host stated in a model's name, or "" if there is none.
+    """Return the host stated in a model's name, or "".
 
     A host runs the model or forwards requests to it.
 
@@ -243,7 +243,7 @@ def openai_family(name: str) -> str:
 
 
 def family_encoding(name: str) -> tuple[str, bool]:
-    """Return the encoding of a model's OpenAI family, and whether it is published.
+    """Return the encoding of a model's OpenAI family; True if published.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def family_encoding(name: str) -> tuple[str, bool]:
 
 
 def dashed(name: str) -> str:
-    """Write a name with dashes as its only separator, as the tables' patterns expect."""
+    """Write a name with dashes only, as the tables' patterns expect."""
     return re.sub(r"[.:_]", "-", as_listed(name))
 
 

@@ -1,4 +1,4 @@
-"""Charges: the parts of a bill, and the content that no charge covers."""
+"""Charges: the parts of a bill, and content that no charge covers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Rules(Protocol):
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where thinking may be billed without a charge, as in `EVERYWHERE`."""
+        """The places, of `EVERYWHERE`, where thinking may be billed without a charge."""
         ...
 
 
@@ -113,7 +113,7 @@ EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
-    """Return a message's thinking if it is sent again and billed as text.
+    """Return a message's thinking if it is billed again as text.
 
     This depends on the format that the message came in or, if unknown, on the format of the request.
 
@@ -219,7 +219,7 @@ def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]
 
 
 def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
-    """Yield the texts in a schema under the keys that some formats leave out."""
+    """Yield a schema's texts under keys that some formats leave out."""
     for choice in as_list(schema):
         yield from _texts_apart(choice, is_apart)
     if not isinstance(schema, Mapping):

@@ -58,7 +58,7 @@ _HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "citat
 
 @dataclass(frozen=True)
 class Estimate:
-    """A row of the table: the slope and the constants of a model family."""
+    """The slope and the constants of a model family."""
 
     family: str
     pattern: str  # pattern for the names of its models
@@ -74,7 +74,7 @@ class Estimate:
 
 
 def estimate_for(model: str) -> Estimate:
-    """Return the estimate for a model's family, or the one for any other model.
+    """Return the estimate for a model's family, or the general one.
 
     >>> [estimate_for(name).family for name in ("us.anthropic.claude-haiku-4-5", "anthropic/claude-4.5-haiku", "x")]
     ['claude-4.5', 'claude-4.5', 'any other']
@@ -164,7 +164,7 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Return arguments or a result as counted: unchanged, or as the words in the JSON."""
+        """Return arguments or a result as counted: unchanged, or as words."""
         if self.estimate.tool_form == "json":
             return text
         return " ".join(leaves(parsed(text)))
@@ -195,7 +195,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Yield the charge of an answer schema: a constant and, for most families, its JSON."""
+    """Yield the charge of an answer schema, if any."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])

@@ -1,4 +1,4 @@
-"""Evidence: how often recorded calls were counted exactly, by the parts of a request.
+"""Evidence: how often recorded calls were counted exactly, by their parts.
 
 Each row of data/exactness.csv is a combination of billing rules and parts; benchmarks/exactness.py writes the file.
 """
@@ -145,7 +145,9 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """List the names of a request's combination and of coarser ones, the finest first.
+    """List the names of a request's combination and of coarser ones.
+
+    The finest combination comes first.
 
     >>> from budgetkit.requests import read_request
     >>> coarser_names(read_request({"messages": [{"role": "user", "content": "Hello"}]}), "claude-4.5")
@@ -180,7 +182,7 @@ def evidence_rows() -> Mapping[str, Evidence]:
 
 
 def _kind(request: ProviderRequest) -> str:
-    """Return the kind of a request, such as "any image" or "any tools"."""
+    """Return the general kind of a request, such as "any tools"."""
     if any(message.images for message in request.messages):
         return "any image"
     if any(message.tool_calls or message.role in RESULT_ROLES for message in request.messages):

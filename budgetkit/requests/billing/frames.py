@@ -1,4 +1,4 @@
-"""Frames: billing rules for models counted with their own or a reconstructed vocabulary.
+"""Frames: billing rules for models with their own or a reconstructed vocabulary.
 
 A frame is a row of ``data/frames.toml``: a model's constants, with the number of recorded calls that confirm them.
 There are three kinds:
@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return the texts of a tool for Gemini 3, and the number of marks between them.
+    """Return a tool's texts for Gemini 3, and the number of tokens around them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -80,7 +80,7 @@ def _schema(schema: Schema, depth: int = 0) -> str:
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
-    """Yield the fields of a schema shown to the model, ending with the type."""
+    """Yield the fields of a schema that are shown to the model."""
     if depth > _DEEPEST:
         return
     if schema.get("description"):
@@ -183,7 +183,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return the table's name for a host, or the given name if it is not listed.
+    """Return a host's name in the table, or an unlisted name unchanged.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "" if it has none.
+    """Return the name of a host's hidden prompt, or "".
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -325,7 +325,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Return the charge of the hidden prompt for tools, by the tool choice."""
+    """Return the charge of the tools' hidden prompt, by the tool choice."""
     if request.forced:
         fixed = frame.forced
         if request.sequential:
@@ -340,7 +340,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the fixed tokens of a message, by its speaker and the previous one."""
+    """Return a message's fixed tokens, by its speaker and the previous one."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
@@ -359,9 +359,10 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Return the charge of a call: its name, and the names and values of its arguments.
+    """Return the charge of a call.
 
-    Each text is counted separately. `end` is the text after a value, which may merge with the value's last token.
+    The name and the arguments' names and values are counted separately. `end` is the text after a value, which may merge
+    with the value's last token.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
@@ -373,7 +374,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as one line of JSON with sorted keys, as shown to Claude."""
+    """Write a tool as shown to Claude: one line of JSON, keys sorted."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}
@@ -382,7 +383,10 @@ def _claude_tool(tool: Schema) -> str:
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a request to Gemini; most answer schemas are free."""
+    """Yield the charges of a request to Gemini.
+
+    Most answer schemas are free.
+    """
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)

@@ -33,7 +33,7 @@ from budgetkit.requests.billing.charges import Charge, Charges
 def tile_tokens(
     width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170
 ) -> int:
-    """Return an image's tokens for OpenAI models that use tiles, such as gpt-4o.
+    """Return an image's tokens for OpenAI models with tiles, such as gpt-4o.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def tile_tokens(
 def patch_tokens(
     width: int, height: int, cap: int | None = 1536, multiplier: float = 1, longest: int = 0
 ) -> int:
-    """Return an image's tokens for OpenAI models that use patches of 32 x 32 pixels.
+    """Return an image's tokens for OpenAI models with patches, such as gpt-5-mini.
 
     Parameters
     ----------
     width, height : int
         Size of the image, in pixels.
     cap : int or None
-        Maximum number of patches; a larger image is scaled down to it. ``None`` disables scaling.
+        Maximum number of patches of 32 x 32 pixels; a larger image is scaled down to it. ``None`` disables scaling.
     multiplier : float
         Tokens per patch, such as 1.62 for gpt-4.1-mini.
     longest : int
@@ -110,7 +110,7 @@ def patch_tokens(
 def square_tokens(
     width: int, height: int, side: int = 28, cap: int = 0, longest: int = 0, row: int = 0
 ) -> int:
-    """Return an image's tokens for models that use squares, such as Anthropic's.
+    """Return an image's tokens for models with squares, such as Anthropic's.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Return the tokens of a message's image, assuming a square if its size is unknown."""
+    """Return the tokens of an image, assuming a size if it is unknown."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 

@@ -38,16 +38,16 @@ _PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 @dataclass(frozen=True)
 class MediaCost:
-    """The charge of a document, audio or video, with its range in tokens."""
+    """The charge of a document, audio or video, with its range."""
 
     kind: str  # type of the part in the message
     charge: Charge
-    least: int
-    most: int
+    least: int  # in tokens
+    most: int  # in tokens
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Yield the costs of media with a known length and a rule for the model."""
+    """Yield the costs of media of known length, if rules exist."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -69,7 +69,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return the number of pages in a PDF, or 0 if it is unreadable.
+    """Return the number of pages in a PDF, or 0 if unreadable.
 
     The count in the page tree takes precedence over the page objects, because pages of earlier versions remain in the
     file and other pages may be compressed.
@@ -82,7 +82,7 @@ def _pages(data: bytes) -> int:
 
 
 def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit of encoded media, and the length or 0 if unknown."""
+    """Return the billing unit and the length of media; 0 if unknown."""
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
         try:

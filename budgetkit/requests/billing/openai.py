@@ -64,7 +64,7 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 
 def written_function(tool: Schema, plain: bool = False) -> str:
-    """Write one function: its description as comments, its type and a blank line."""
+    """Write one function: description, type and a blank line."""
     function = unwrapped(tool)
     schema = inlined(parameters_of(tool))
     writer = _Writer(plain)
@@ -80,7 +80,7 @@ class _Writer:
     plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write the type of an object, on one line if its properties are simple."""
+        """Write an object's type, on one line if its properties are simple."""
         members = properties_of(schema)
         required = as_list(schema.get("required"))
         written = [
@@ -136,7 +136,7 @@ class _Writer:
         return "\n" + "\n".join(lines) + "\n"
 
     def named(self, kind: str, schema: Schema, depth: int) -> str:
-        """Write the type of an array or object, or the name of a simple type."""
+        """Write the type of an array, an object or a simple value."""
         if kind == "array":  # items with comments are written on separate lines
             items = as_object(schema.get("items"))
             typed = self.type(items, depth + 1)
@@ -262,7 +262,7 @@ FAMILIES: Mapping[str, OpenAIFamily] = Table(
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of a chat request: framing, messages, tools and answer schema."""
+    """Yield the charges of a chat request."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _messages(request, family)
     yield from _blocks(request, family)
@@ -286,7 +286,7 @@ def answer_charges(message: Message) -> list[Charge]:
 
 
 def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of each message: framing, name, texts, images, calls and results."""
+    """Yield the charges of each message and its images, calls and results."""
     several = {
         call.id
         for message in request.messages
@@ -356,7 +356,7 @@ def _uses(message: Message) -> str:
 
 
 def _results_json(results: Sequence[Message], escaped: bool) -> str:
-    """Write results as one JSON list; a result that is JSON is parsed first."""
+    """Write results as one JSON list, parsing those that are JSON."""
     return json.dumps(
         [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
     )
@@ -401,7 +401,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Yield the charge of each tool, and of the rest of the tools' block."""
+    """Yield the charges of each tool and of their block's remaining text."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
@@ -420,7 +420,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def compact(value: Any) -> str:
-    """Write a value or JSON text as compact JSON; return other text unchanged."""
+    """Write a value or JSON text as compact JSON; keep other text."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         if read == value:
@@ -436,7 +436,7 @@ _SEQUENTIAL = 78  # the instruction to gpt-5 that parallel calls are forbidden
 
 
 def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of a Responses request: framing, messages, tools and answer schema."""
+    """Yield the charges of a Responses request."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _response_messages(request, family)
     if request.tools:  # in a separate block

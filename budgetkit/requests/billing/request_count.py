@@ -126,7 +126,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice about an unknown model, with similar names, or "" for a known one."""
+        """A notice about an unknown model with similar names, or ""."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:

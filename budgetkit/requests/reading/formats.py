@@ -1,4 +1,4 @@
-"""Formats: the table of all formats, with the paths and conditions used in it.
+"""Formats: the table of formats, and the paths and conditions in it.
 
 The table is data/formats.toml. A row describes a document, a message or both. :mod:`budgetkit.requests.reading.parts`
 reads the parts of messages in all formats.
@@ -21,7 +21,7 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first of several paths that exists, or None.
+    """Return the value at the first path that exists, or None.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -86,7 +86,7 @@ def one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return the keys that a condition requires, to rule out most conditions quickly."""
+    """Return the keys required by a condition, to skip it quickly."""
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -123,7 +123,7 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Parse text that is a JSON object or list; return other values unchanged."""
+    """Parse the JSON of an object or list; return other values unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
@@ -256,7 +256,7 @@ def row_of(value: Raw) -> Format | None:
 
 
 def row_of_lines(first: Any) -> Format | None:
-    """Return the format of a file of lines by its first line, or None."""
+    """Return the format that a file's first line matches, or None."""
     return _first_row(first, "lines") if isinstance(first, Mapping) else None
 
 
@@ -293,7 +293,7 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a value lacks only one field of some format, or ""."""
+    """Return a hint if a format lacks only one field, or ""."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]

@@ -1,4 +1,4 @@
-"""Pairing of tool calls with their results: by id or, without ids, by tool and order."""
+"""Pairing of tool calls with results, by id or by tool and order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LocatedMessage:
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line number, or None if unknown, and the record itself."""
+    """Return a record's line number, or None, and the record itself."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
@@ -45,7 +45,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far: their tools by id, and the ids without a result."""
+    """The calls read so far, with the ids that lack a result."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -59,10 +59,11 @@ class Pairing:
 
 
 def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Add missing ids to calls and results; return a note on results without a call.
+    """Add missing ids to calls and results, and pair them.
 
-    A result without a call, which may be stored on a server, becomes a function message; in strict mode it is kept and
-    rejected later. When messages are read in several steps, pass the pairing of the earlier steps.
+    Return a note on results without a call. Such a result, whose call may be stored on a server, becomes a function
+    message; in strict mode it is kept and rejected later. When messages are read in several steps, pass the pairing of
+    the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -90,7 +91,7 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
 
 
 def call_order(messages: Sequence[Any]) -> list[int]:
-    """Return the order of messages that puts each tool result after its call.
+    """Return the order of messages with each tool result after its call.
 
     >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
     [1, 0]
@@ -102,7 +103,7 @@ def call_order(messages: Sequence[Any]) -> list[int]:
 
 
 def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
-    """Return the order that puts each answer after the entry with its call.
+    """Return the order of entries with each answer after its call.
 
     >>> behind_calls([[], ["a"], []], ["a", None, "b"])
     [1, 0, 2]
@@ -124,7 +125,7 @@ def _calls_of(message: Data) -> list[Data]:
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id; add one from its tool's name and a number if missing."""
+    """Return a call's id; if missing, add one such as "look-1"."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if not call.get("id"):
         pairing.named[name] += 1
@@ -139,7 +140,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call; add its id if missing."""
+    """Add a result's id if missing; return True if it has a call."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")

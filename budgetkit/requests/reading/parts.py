@@ -1,4 +1,4 @@
-"""Parts of a message in any provider's format: text, thoughts, calls, results and images.
+"""Parts of messages in any format: text, thoughts, calls, results and images.
 
 A part is identified by its type or, without one, by a characteristic field. Tool calls and results are read with the
 table of formats, text and images by their fields. Any other part keeps its type, so that `Message.uncounted` can list
@@ -49,21 +49,21 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 
 def is_item(value: Raw) -> bool:
-    """Return True for a call, result or thought without a role, as in OpenAI Responses."""
+    """Return True for an item of OpenAI Responses without a role."""
     return "role" not in value and any(
         _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
 
 
 def content_of(parts: list[Data]) -> Any:
-    """Return a message's content: a string for a single text, a list, or None."""
+    """Return a message's content: a string, a list of parts, or None."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
     return parts or None
 
 
 def joined_text(value: Any) -> str:
-    r"""Return all text in a string, an object with text, or a list of these.
+    r"""Join all text in a string, an object or a list.
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -121,13 +121,13 @@ def _result(part: Raw, mark: str) -> Data:
 
 
 def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
-    """Return a tool result as a message, with its id and name if known."""
+    """Return a tool result as a message, with its id and name."""
     named = without_empty(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": _name(id), **named, "content": content_of(contents)}
 
 
 def _contents(parts: Any) -> list[Data]:
-    """Convert the text and images in a list of parts to OpenAI's format."""
+    """Convert text and images in a list to OpenAI's format."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
     ]
@@ -199,7 +199,7 @@ def _image_part(part: Raw) -> Data:
 
 
 def objects_in(value: Any) -> list[Raw]:
-    """Return the objects in a list, or an empty list for any other value."""
+    """List the objects in a list; empty for any other value."""
     return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
@@ -214,7 +214,9 @@ def as_json(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Write a value as in a prompt: a string unchanged, None as "", others as JSON.
+    """Write a value as in a prompt.
+
+    A string is unchanged, None is "", and other values are JSON.
 
     >>> as_text({"place": "Oslo"}), as_text(None)
     ('{"place": "Oslo"}', '')
@@ -232,5 +234,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments or a result as in a prompt, with "{}" for None."""
+    """Write arguments or a result as in a prompt; "{}" for None."""
     return "{}" if value is None else as_text(value)

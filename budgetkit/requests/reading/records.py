@@ -121,7 +121,7 @@ def is_record(value: Any) -> bool:
 
 
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
-    """Return the row of a record's format, or None for OpenAI's own and unknown formats."""
+    """Return the row of a record's format, or None for OpenAI's own."""
     if not isinstance(raw, Mapping):
         return None
     is_odd = _is_odd(raw)
@@ -205,7 +205,7 @@ def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
-    """Convert the parts of a record, inside and outside its content, to messages."""
+    """Convert a record to messages, with parts outside its content."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
@@ -229,7 +229,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 
 
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text part into the calls written in it and the text between them."""
+    """Split a text part into its tagged calls and the other text."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
@@ -254,7 +254,7 @@ def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the start, the JSON and the end of each tagged call in a text."""
+    """Yield the start, JSON and end of each tagged call in a text."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())
@@ -293,7 +293,7 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return one message with texts, thoughts and calls, and the results after it."""
+    """Return a message with texts, thoughts and calls, and its results."""
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -352,7 +352,7 @@ def _role(raw: Raw, row: Format) -> Any:
 
 
 def _content_parts(content: Any) -> list[Any]:
-    """List the parts of a content: a text, an object with parts, or a list."""
+    """Return the content of a message as a list of parts."""
     if content is None:
         return []
     if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
@@ -363,7 +363,7 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Add a piece of an answer to the previous message; return True on success."""
+    """Try to add a piece of an answer to the previous message."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
@@ -391,7 +391,7 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return a record's usage with the index of the newest answer, or None."""
+    """Return a record's usage, for the newest answer, or None."""
     if not isinstance(raw, Mapping):
         return None
     answers = (

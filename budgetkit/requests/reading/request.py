@@ -129,7 +129,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Return the format of a request body, such as "gemini", or None if unknown."""
+    """Return a request body's format, such as "gemini", or None."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -163,7 +163,7 @@ def _shape(raw: Raw) -> str | None:
 
 
 def _is_set(raw: Raw, condition: str) -> bool:
-    """Return True if a condition is met and its first field is not empty."""
+    """Return True if a condition is met by a field with content."""
     if not holds(raw, condition):
         return False
     return value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
@@ -183,7 +183,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _message_records(raw: Raw, shape: str) -> list[Any]:
-    """Return a request's messages as a list, even if it has a single message."""
+    """Return a request's messages as a list."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Toolset: the tools of a request, read from any format as a list of functions.
+"""Toolset: the tools of a request, read from any format.
 
     OpenAI chat         {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}
     OpenAI Responses    {"type": "function", "name": ..., "description": ..., "parameters": {...}}
@@ -180,7 +180,7 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """Return the tools of an entry or list as a list, even if there is only one."""
+    """Return a single tool or several tools as a list."""
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -236,7 +236,7 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
 
 def _builtin(tool: Schema) -> str:
-    """Return the label of a tool without a schema, or "" for a function."""
+    """Return the label of a built-in tool, or "" for a function."""
     kind = tool.get("type")
     name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
@@ -312,7 +312,7 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List the schemas of items and choices in a schema, except simple types.
+    """List the schemas of a schema's items and choices, except simple types.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]

@@ -26,7 +26,7 @@ _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_avai
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
-    """Read a usage record of any provider; return None if it has no tokens.
+    """Read any provider's usage record, or return None without tokens.
 
     A tier, speed or region missing from the usage is read from `around`, the surrounding record.
 
@@ -153,7 +153,7 @@ def _paths() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
-    """Select the paths that start with a field of the record, by meaning."""
+    """Select the paths that start with a field of the record."""
     return {
         meaning: tuple(path for path in where if path.partition(".")[0] in names)
         for meaning, where in _paths().items()
@@ -162,7 +162,7 @@ def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _known_fields() -> re.Pattern[str]:
-    """Return a pattern that matches the path of any field in the table."""
+    """Return a pattern for the paths of all fields in the table."""
     return one_of(path for paths in _paths().values() for path in paths)
 
 
@@ -172,7 +172,7 @@ def _is_known(path: str) -> bool:
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
-    """Yield the path of each non-empty number and string, with * for list elements."""
+    """Yield the paths of non-empty numbers and strings; * is a list element."""
     if isinstance(value, Mapping) and len(steps) < _DEEPEST:
         for name, field in value.items():
             yield from _filled_fields(field, (*steps, str(name)))
@@ -184,7 +184,7 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 
 def _priced_apart(word: Any) -> str:
-    """Return a tier, speed or region if it affects the price, otherwise ""."""
+    """Return a tier, speed or region that affects the price, or ""."""
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 

@@ -149,7 +149,7 @@ def as_chat(raw: Raw) -> Data:
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages, from a position on, that are parts of one record.
+    """List the messages from a position that are parts of one record.
 
     For example, an Anthropic record with two results and a text became three messages. If the second one was dropped,
     the first and third are still written as one record; the next record starts with its own first part:
@@ -175,7 +175,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 
 
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
-    """Write the messages of one record, or a single message, in a format."""
+    """Write one message, or the messages of one record, in a format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
@@ -207,7 +207,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _join_pieces(group: Sequence[Raw], form: str) -> Data:
-    """Join the remaining pieces of a split record, keeping the order of its blocks."""
+    """Join the remaining pieces of a split record, in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
     for raw in group:
@@ -222,7 +222,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Return a record with its text, or its result's text, replaced by the message's."""
+    """Replace the text of a record, or of its result, with a message's."""
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -275,12 +275,12 @@ def _others(content: Any) -> list[Raw]:
 
 
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
-    """Return a text as a string, or as a list with other parts after it."""
+    """Return a text alone, or a list of it and other parts."""
     return [text, *others] if others else text["text"]
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
-    """Convert a message to the provider's format; skip empty ones, which providers reject."""
+    """Convert a message to the provider's format; skip empty ones."""
     message = Message(raw)
     if form == "responses":
         return _items(message)
@@ -349,7 +349,7 @@ def _item_part(part: Raw, kind: str) -> Data:
 
 
 def _block(part: Raw, form: str) -> Data:
-    """Convert a text or image to a block of the format; keep other parts unchanged."""
+    """Convert a text or image to a block; keep other parts unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
             return dict(part)
@@ -389,7 +389,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
-    """Convert a tool result, with its images, to a block of the format."""
+    """Convert a tool result, with its images, to a block."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
     if form == "gemini":
