@@ -361,8 +361,8 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     """Return the charge of a call.
 
-    The name and the arguments' names and values are counted separately. `end` is the text after a value, which may merge
-    with the value's last token.
+    The name, and the names and values of arguments, are counted separately. `end` is the text after a value, which may
+    merge with the value's last token.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
