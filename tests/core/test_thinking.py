@@ -21,13 +21,13 @@ def test_what_nobody_says_is_unknown_and_asks_for_a_number() -> None:
     assert found.tokens is None
     with pytest.raises(
         ValueError,
-        match=r"no provider says how many .* Pass the tokens from the usage of your own answers",
+        match=r"no provider publishes .* Pass the thinking tokens that your own answers used",
     ):
         found.reserve()
     assert found.reserve(9_000).size == 9_000
     assert bk.limits.thinking("gpt-5.1", "none").tokens == 0
     assert bk.limits.thinking("gpt-5-mini", "none").tokens is None
-    assert "no limit is known" in bk.limits.thinking("a-model-of-mine", "low").source
+    assert "no published number" in bk.limits.thinking("a-model-of-mine", "low").source
 
 
 def test_a_library_that_makes_tokens_of_an_effort_is_named() -> None:
