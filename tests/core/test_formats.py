@@ -312,7 +312,7 @@ EMPTY: dict[str, Any] = {
 def test_a_file_without_any_text_says_so(name: str) -> None:
     with pytest.warns(
         UserWarning,
-        match=rf"toy.jsonl, line 1: No text in the .* of this {name}.*[.] Export",
+        match=rf"toy.jsonl, line 1: No text in the .* .{name}.*[.] Export",
     ):
         (trace,) = load(EMPTY[name])
     assert trace.is_silent and trace.warnings[0].startswith("No text in the")
@@ -337,7 +337,7 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
     value, sentence = NOTHING[name]
     with pytest.raises(
         ValueError,
-        match=rf"line 1: it contains no messages .{sentence}.. Pass messages, each with a role",
+        match=rf"line 1: no messages found .{sentence}.. Pass at least one message with a role",
     ):
         load(value)
 
@@ -363,11 +363,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "half an Alpaca": (
         {"instruction": "Say hello."},
-        r"no conversation in the fields 'instruction'. Give an object with 'messages'",
+        r"no conversation in the fields 'instruction'. Pass an object with 'messages'",
     ),
     "a LangSmith run without inputs": (
         {"run_type": "llm"},
-        r"no conversation in the fields 'run_type'. Give an object with 'messages'",
+        r"no conversation in the fields 'run_type'. Pass an object with 'messages'",
     ),
     "an Inspect sample without an epoch": (
         {"messages": None, "target": "x", "output": {}, "id": 1},
@@ -377,7 +377,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         {"chosen": "a", "instruction": "b"},
         r"It is most like TRL preference pairs \(DPO\), but lacks the field 'rejected'",
     ),
-    "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Give an object with 'messages'"),
+    "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Pass an object with 'messages'"),
 }
 
 
