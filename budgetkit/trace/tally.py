@@ -10,8 +10,8 @@ section.
 An example with one token per letter: "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
 
     place                0           1            2            3
-    past                 system 3    history 5    history 4    history 2      section and tokens after the message's turn
-    present              system 3    current 5    history 4    current 2      section and tokens during that turn
+    past                 system 3    history 5    history 4    history 2      section and tokens after its turn
+    present              system 3    current 5    history 4    current 2      section and tokens during its turn
     running past         history: 0 0 5 9 11                                  before each message, and after the last
     turn 2 (start 3, sent 4)    demand: system 3, history 9, current 2
 """
@@ -144,6 +144,7 @@ def section_beside_call(section: str, of_call: str, pruned: str) -> str:
     """Return the section of a tool result next to its call.
 
     If the call is in the pruned section, so is its result.
+
     Examples
     --------
     >>> section_beside_call("tool", "history", "history"), section_beside_call("tool", "current", "history")
@@ -338,8 +339,8 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
         if not 0 <= first_kept <= at < len(messages):
             continue
 
-        # Everything before the first kept message is removed, except the listed ones. A message that an earlier compaction
-        # removed keeps that compaction's index.
+        # Everything before the first kept message is removed, except the listed ones. A message removed by an earlier
+        # compaction keeps that compaction's index.
         stay = [slot for slot in as_list(compaction.get("kept")) if type(slot) is int]
         index = np.arange(opening(messages), first_kept)
         index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]

@@ -773,7 +773,7 @@ def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
     }
     with pytest.raises(
         ValueError,
-        match="toy.jsonl, line 1: 1 answers have no text.* run's input list, or pass its session.",
+        match="line 1: The trace has only the ids of its answers .1.* run's input list, or pass its session.",
     ):
         load({"object": "trace", "id": "t"}, span)
 
@@ -784,8 +784,7 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
         {"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]}
     )
     assert (
-        trace.warnings[0]
-        == "Read from the window: tool calls whose full text is not in the file (1)."
+        trace.warnings[0] == "Read as displayed: tool calls whose full text is not in the file (1)."
     )
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 
