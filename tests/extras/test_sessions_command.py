@@ -69,7 +69,9 @@ def test_one_session_answers_three_questions_on_one_screen(capsys: Captured) -> 
         and "derived" in shown
     )
     assert "not a forecast: the agent would have acted differently" in shown
-    assert "expired in a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
+    assert (
+        "expired during a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
+    )
     assert len(shown.splitlines()) < 60
     assert SECRET not in shown and "a made-up session" not in shown, "numbers only"
     assert run(["sessions", "1", "--text"]) == 0

@@ -211,7 +211,9 @@ def test_sessions_that_cannot_be_used_are_left_out_and_said() -> None:
     nameless = [drawn(seed, "toy") for seed in (7, 8)]
     table = bk.what_if([*map(drawn, range(4)), *nameless], threshold=[60_000])
     assert (table.attrs["sessions"], table.attrs["left_out"]) == (4, 2)
-    with pytest.raises(ValueError, match="Only 1 of 3 sessions have a known price.*at least 4"):
+    with pytest.raises(
+        ValueError, match="Too few usable sessions: 1 of 3 with a known price.*at least 4"
+    ):
         bk.what_if([drawn(1), *nameless], threshold=[60_000])
 
 
