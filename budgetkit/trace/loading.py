@@ -103,11 +103,11 @@ class Loader:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
-                            empty = (
-                                f"{where}: no messages found ({format_label(str(value['format']))}). "
-                                "Pass at least one message with a role."
+                            refused.setdefault(
+                                "",
+                                f"{where}: no messages ({format_label(str(value['format']))}). "
+                                "Pass at least one message with a role.",
                             )
-                            refused.setdefault("", empty)
                             continue
                         place = next(places)
                         yield stem if place == 0 else f"{stem}-{place + 1}", value, where
@@ -118,9 +118,7 @@ class Loader:
                         raise
                     refused[name] = str(error)
             if next(places) == 0:
-                empty = (
-                    f"{_name(source)}: no messages found. Pass at least one message with a role."
-                )
+                empty = f"{_name(source)}: no messages. Pass at least one message with a role."
                 raise ValueError(next(iter(refused.values()), empty))
         refused.pop("", None)
         if refused:

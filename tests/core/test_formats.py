@@ -337,7 +337,7 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
     value, sentence = NOTHING[name]
     with pytest.raises(
         ValueError,
-        match=rf"line 1: no messages found .{sentence}.. Pass at least one message with a role",
+        match=rf"line 1: no messages .{sentence}.. Pass at least one message with a role",
     ):
         load(value)
 

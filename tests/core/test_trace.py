@@ -511,11 +511,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "empty file": (
         b"",
-        r"bad.jsonl: no messages found. Pass at least one message with a role.",
+        r"bad.jsonl: no messages. Pass at least one message with a role.",
     ),
     "blank file": (
         b" \n\n\t\n",
-        r"bad.jsonl: no messages found. Pass at least one message with a role.",
+        r"bad.jsonl: no messages. Pass at least one message with a role.",
     ),
     "no messages": (
         b'{"messages": []}\n',
