@@ -176,7 +176,7 @@ def test_a_setting_is_chosen_on_older_sessions_and_tried_on_newer_ones() -> None
     assert attrs["chosen"] == [60_000, 500_000][int(np.argmin(costs))]
     assert attrs["saved_low"] <= attrs["saved"] <= attrs["saved_high"]
     (trial,) = [words for words in sentences_of(table) if "95 % interval" in words]
-    assert "cost least on the older 2 sessions; on the newer 3 it would have saved" in trial
+    assert "cost least on the older 2 sessions; on the newer 3, it would have saved" in trial
     assert ("no saving is certain" in trial) == (attrs["saved_low"] <= 0 <= attrs["saved_high"])
 
 
@@ -221,7 +221,7 @@ def test_a_value_that_cannot_be_used_is_never_the_cheapest(session: bk.Session) 
     """Where the program would stop, or a prompt exceeds the window, its cost is hypothetical."""
     table = bk.what_if(session, threshold=[150_000, 1_000_000], window=170_000)
     assert table["overflows"].iloc[2] > 0 and table["flat"].tolist()[1:] == [True, False]
-    assert "At 1,000,000 prompts exceed the window." in sentences_of(table)
+    assert "At 1,000,000, prompts exceed the window." in sentences_of(table)
 
 
 def test_where_no_compaction_shows_the_error_of_the_rule_the_largest_stands_in() -> None:
@@ -229,6 +229,6 @@ def test_where_no_compaction_shows_the_error_of_the_rule_the_largest_stands_in()
     assert np.isnan(table.attrs["rule_error"])
     row = table.iloc[1]
     assert row["low"] == pytest.approx(0.91 * row["least"])
-    assert any("so 9 % is assumed, the most measured" in words for words in sentences_of(table))
+    assert any("so 9 % is assumed, the largest measured" in words for words in sentences_of(table))
     life = bk.what_if(drawn(1), cache_life=["1h"]).iloc[1]
     assert life["low"] == pytest.approx(life["least"], rel=0.01)

@@ -24,10 +24,8 @@ LEAST_MISS = 1_024
 UNTOLD_LIFE = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
-_LAST_ANSWERS = (
-    3  # number of last long answers, to predict whether an answer is read from the cache
-)
-_LAST_TURNS = 3  # number of last turns, to predict whether a user's message breaks the prefix
+_LAST_ANSWERS = 3  # last long answers, to predict whether an answer is read from the cache
+_LAST_TURNS = 3  # last turns, to predict whether a user's message breaks the prefix
 
 
 def events(trace: Trace, usage: Usage) -> Usage:
@@ -254,7 +252,7 @@ SENTENCES = {
 _MINIMUM = 1_024
 _LOOKBACK = 20
 _NEAR = 512  # maximum tokens between a read and the end of an earlier prompt, for caches that read in steps
-_HABIT = 3  # misses of one kind in a session above which they are not chance
+_HABIT = 3  # number of misses of one kind that are not chance
 # Models whose prompts keep the thinking of all turns.
 _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")
 
