@@ -347,19 +347,19 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "prompts of Claude Code": (
         {"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "x"},
-        r"toy.jsonl, line 1: Claude Code's .* a session from its folder projects.",
+        r"toy.jsonl, line 1: Claude Code's .* a session from its projects folder.",
     ),
     "prompts of Codex": (
         {"session_id": "x", "ts": 1, "text": "hi"},
-        r"toy.jsonl, line 1: Codex's history.jsonl .* a rollout from its folder sessions.",
+        r"toy.jsonl, line 1: Codex's history.jsonl .* a rollout from its sessions folder.",
     ),
     "Slack's channels": (
         [{"id": "C1", "name": "x", "is_general": True, "members": []}],
-        r"toy.jsonl, line 1: Slack's list of .* Pass a day's file of one channel.",
+        r"toy.jsonl, line 1: Slack's list of .* Pass one day's file of a channel.",
     ),
     "a notebook": (
         {"nbformat": 4, "cells": []},
-        r"line 1: A notebook contains no .* saved beside it ..chat..",
+        r"line 1: A notebook contains no .* the .chat file that jupyter-ai saved next to it.",
     ),
     "half an Alpaca": (
         {"instruction": "Say hello."},
@@ -589,7 +589,7 @@ def test_an_extra_that_is_not_there_is_named(
 def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError,
-        match=r"a.xls is an Excel file from before 2007 \(.xls\). Save it as .xlsx.",
+        match=r"a.xls is an old Excel file \(.xls\). Save it as .xlsx.",
     ):
         bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
     pytest.importorskip("zstandard")
@@ -819,7 +819,7 @@ OTHER_KINDS: dict[str, tuple[bytes, str]] = {
     ),
     "a.html": (
         b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>",
-        "a.html is a web page. Export the chat as JSON; in ChatGPT's export it is",
+        "a.html is a web page. Export the chat as JSON. In a ChatGPT export, pass",
     ),
     "a.bin": (
         b"\x01\x02\x03\x00\x01\x07",
