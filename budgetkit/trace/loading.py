@@ -68,7 +68,7 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file in a folder, which the gate raises."""
+    """The warning about a broken JSON file in a folder, an error in the gate."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def test_what_a_value_saves_and_loses_is_said_beside_the_others(session: bk.Sess
     table.loc[2, ["low", "least", "most", "high"]] = 0.9 * table.attrs["billed"]
     told = " ".join(sentences_of(table))
     assert "150,000 would have saved 10%." in told
-    drops = "drops 5 messages that were used later; 1,000,000 drops 2 and 100,000 drops 9."
+    drops = "drops 5 messages used later; 1,000,000 drops 2 and 100,000 drops 9."
     assert f"Choose 150,000, which {drops}" in told
 
 

@@ -181,7 +181,7 @@ _SEARCH_TOOL = (
 
 
 def requests_holding(session: Session) -> pd.DataFrame:
-    """Return how many requests contained each message, and its cost.
+    """Return the requests that contained each message, and its cost.
 
     Parameters
     ----------

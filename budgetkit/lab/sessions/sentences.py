@@ -362,7 +362,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     if ends:
         lost = many(chosen["used_later"], "message")
         sentences.append(
-            f"Choose {chosen['name']}, which drops {lost} that were used later; {names_with_and(ends)}."
+            f"Choose {chosen['name']}, which drops {lost} used later; {names_with_and(ends)}."
         )
     if too_large := names_with_and([row["name"] for row in rows if row["overflows"]]):
         sentences.append(f"At {too_large}, prompts exceed the window.")
