@@ -1,11 +1,9 @@
-"""Conversations: read from files, divided into turns, and counted once.
-
-Each turn has a demand for every section.
+"""Load conversations, divide them into turns, and count the demand of each section.
 
 - `loading.py` has `load_trace`. `containers.py`, `jsonl.py` and `tables.py` read files.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;
   CONTRIBUTING.md explains how to add one.
-- `opening.py` checks the values and makes a `Trace` (in `conversation.py`) of them.
+- `opening.py` checks each conversation and builds a `Trace` (in `conversation.py`).
 - `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` has the provider's counts.
 """
 
@@ -52,7 +50,7 @@ __all__ = [
 ]
 __all__ += ["load_traces", "messages_of", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]
-# What the packages above use.
+# Names for the packages above this one.
 __all__ += [
     "UNSENT",
     "Roles",

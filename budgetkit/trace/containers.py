@@ -1,4 +1,4 @@
-"""Containers: the kinds of files, and the values, rows or texts inside.
+"""Containers: files and archives, and the values, rows or texts in them.
 
 gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text that is not JSON is tried as a table, as
 YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
@@ -57,15 +57,15 @@ _HEADING = re.compile(
     r"[ \t]*+(?:[(\[][^\n]*[)\]][ \t]*+)?:?(?:\*\*|__)?[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
-# What VS Code copies of a whole chat: the name of its user, and Copilot's.
+# In a chat copied from VS Code, messages begin with the user's name or Copilot's.
 _COPILOT = re.compile(r"^GitHub Copilot: ", re.MULTILINE)
 _FIRST_NAME = re.compile(r"\s*([^\s:][^:\n]{0,60}): ")
-# Others assist.
+# All other speakers are assistants.
 _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "user")
 
 
 def read_transcript(text: str) -> list[Numbered] | None:
-    """Read a text as conversations, or return None without speakers."""
+    """Split a text into conversations; return None if it has no speakers."""
     if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
@@ -83,7 +83,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
     if heading is not None and (speaker is None or heading.start() <= speaker.start()):
         conversation = _split(text, _HEADING)
         roles = {message["role"] for message in conversation["messages"]}
-        # a page of documentation may have one heading of that name; a chat has two people
+        # a page of documentation may have one such heading; a chat has at least two speakers
         if len(roles) > 1 or not text[: heading.start()].strip():
             return [(1, conversation)]
     if speaker is None or text[: speaker.start()].strip():
@@ -107,19 +107,19 @@ def _split(
     before = text[: turns[0].start()].strip(" \n-") if turns else ""
     if before:
         conversation["warnings"] = [
-            f"Left out: {len(before):,} characters before the first speaker."
+            f"Left out: {many(len(before), 'character')} before the first speaker."
         ]
     return conversation
 
 
 def _aider(text: str) -> list[Numbered]:
-    """Read Aider's history without Aider's own output."""
-    # A history that was cut begins in the middle of a session.
+    """Read the sessions of an Aider history, without Aider's own output."""
+    # A truncated history begins in the middle of a session.
     pieces = ["", *_AIDER.split(text)]
     sessions = []
     number = 1  # the line that a session begins on
     for title, body in zip(pieces[::2], pieces[1::2], strict=True):
-        # Lines of one speaker are put together at the end: to lengthen a text line by line takes its length each time.
+        # Each message's lines are joined at the end, since appending them to a string one by one is slow.
         turns: list[tuple[str, list[str]]] = []
         aside = 0
         for line in body.splitlines():
@@ -158,20 +158,20 @@ MEMBERS = (
 _JSON_NAMES = (".json", ".jsonl", ".ndjson")
 _MARKDOWN = (".md", ".markdown")
 _SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as ## User, or export the chat as JSON."
-# A link of Markdown begins with a bracket too, and a CSV file with a quotation mark.
+# A Markdown link also begins with a bracket, and a CSV file may begin with a quotation mark.
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
-# By a mark at the start, or by the zeros in the first characters.
+# Encodings by the byte order mark, or by the zeros in the first characters.
 _WIDE = re.compile(
     rb"(?P<utf_32>\xff\xfe\0\0|\0\0\xfe\xff)|(?P<utf_16>\xff\xfe|\xfe\xff)"
     rb"|(?P<utf_32_le>(?:[^\0]\0{3}){2})|(?P<utf_32_be>(?:\0{3}[^\0]){2})"
     rb"|(?P<utf_16_le>[^\0]\0.\0)|(?P<utf_16_be>\0[^\0]\0.)",
     re.DOTALL,
 )
-#: The number of Zstandard as a compression method in zip files.
+#: Zip's number for the compression method Zstandard.
 _ZSTANDARD = 93
-#: Compression methods that can take gigabytes in a zip, for one unpacked block or for a dictionary.
+#: Compression methods in zip files that may need gigabytes of memory for one block or dictionary.
 _UNBOUNDED = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
 _PEEK = 4096
 _BLOCK = 1 << 16
@@ -214,7 +214,7 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream with a function, or a zip file without one."""
+        """Unpack a stream with the given function, or as a zip file."""
         if self.depth == _DEEPEST:
             raise ValueError(
                 f"{name} contains archives nested more than {_DEEPEST} deep. Unpack it first."
@@ -238,7 +238,7 @@ class Opener:
     def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
         """Yield the files of a zip file that may contain conversations.
 
-        Of a chat export, only the files with its usual names are read.
+        From a chat export, only the conversation files are read.
         """
         assert self.outflow is not None
         try:
@@ -267,7 +267,7 @@ class Opener:
         if foreign := foreign_kind(members=names):
             raise ValueError(f"{name} is {foreign}")
 
-        # An export names its conversations; its other files are settings and pictures.
+        # The conversation files of an export have known names; the others are settings and pictures.
         is_inspect = "header.json" in names
         chosen = [
             member
@@ -340,7 +340,7 @@ def _wide(head: bytes) -> str:
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
-    """Name the kind of an unsupported file, and give advice.
+    """Return the kind of an unsupported file with advice, else "".
 
     Files are recognised by their first bytes, archives by their members.
 
@@ -351,7 +351,7 @@ def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
     >>> foreign_kind(b"User: Hello")
     ''
     """
-    # the table has each byte as one character
+    # in the table, each byte is one character
     start = head[:512].decode("latin-1")
     for kind in read_toml("formats.toml")["kind"]:
         here = start[kind.get("at", 0) :]
@@ -367,10 +367,10 @@ def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
 
 
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
-    """Open a member of a zip file, which may use Zstandard as Inspect does."""
+    """Open a zip member, even one compressed with Zstandard, as by Inspect."""
     if member.compress_type != _ZSTANDARD:
         return archive.open(member)
-    # Python's own reader knows it from 3.14 on; read the packed bytes as if they were plain, and unpack them here.
+    # Python supports Zstandard only from 3.14 on, so open the member as if uncompressed, and unpack it here.
     plain: Any = copy(member)
     plain.compress_type, plain.file_size, plain.CRC = zipfile.ZIP_STORED, plain.compress_size, None
     return _zstandard(archive.open(plain), name)
@@ -386,7 +386,7 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Reraise an unpacking error with an explanation."""
+    """Replace an unpacking error with one that names the file."""
     try:
         yield
     except (

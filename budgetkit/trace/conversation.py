@@ -64,7 +64,7 @@ class Trace:
     meta : Mapping
         Metadata of the conversation, from its file.
     source : str
-        File and line of its source.
+        File and line that it was read from.
     fields : Mapping
         All other fields of the conversation, unchanged.
 
@@ -117,11 +117,11 @@ class Trace:
             texts.setdefault(message.role, []).append(len(message.text))
         rows = [(role, len(sizes), sum(sizes)) for role, sizes in texts.items()]
         return block(
-            f"Trace {self.id}: {len(self.turns):,} turns",
+            f"Trace {self.id}: {many(len(self.turns), 'turn')}",
             [(role, characters) for role, _, characters in rows],
             [("role", "messages", "characters"), *rows],
             [
-                f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages.",
+                f"{many(len(self.tools), 'tool')}, and passages for {many(len(self.contexts), 'message')}.",
                 *self.warnings,
             ],
         )
@@ -157,7 +157,7 @@ class Trace:
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
     def history_section(self, roles: Roles) -> str:
-        """Return the section of the user messages of earlier turns."""
+        """Return the section of user messages from earlier turns."""
         users = (message for message in self.messages if message.role == "user")
         return past_section(next(users, Message({"role": "user"})), roles)
 
@@ -177,7 +177,7 @@ class Trace:
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
         names = [name for name in models if isinstance(name, str) and name.strip()]
-        # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
+        # an answer made by the program itself, such as an error, has a model such as "<synthetic>"
         known = (name for name in dict.fromkeys(names) if resolve(name).is_known)
         return next(known, names[0] if names else None)
 
@@ -210,8 +210,8 @@ class Trace:
         if isinstance(saved, list | tuple):
             notes += (note for note in saved if isinstance(note, str))
         if self.is_silent:
-            where = f"the {many(len(self.messages), 'message')} of this {self.format}"
-            notes.insert(0, f"No text in {where}. Export it again with texts.")
+            where = f"the {many(len(self.messages), 'message')} ({self.format})"
+            notes.insert(0, f"No text in {where}. Export the conversation with its texts.")
         else:
             notes += self._memo.once("empty", lambda: empty_notices(self.messages))
         if self.uncounted:
@@ -227,7 +227,7 @@ class Trace:
 
     @cached_property
     def gone(self) -> Ints:
-        """For each message, the index of the summary that replaced it."""
+        """Index of the summary that replaced each message; without one, the largest integer."""
         return gone(self.messages, self.fields.get("compactions"))
 
     @cached_property

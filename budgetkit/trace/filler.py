@@ -25,18 +25,17 @@ from budgetkit.counters import Count
 from budgetkit.requests.billing.openai import compact
 from budgetkit.requests.reading.request import parsed
 
-# Signs that spell words or show things count as letters: pictographs, Braille, flags, invisible and private ones,
-# halves of characters.
+# Letters include pictographs, Braille, flags, invisible and private characters, and lone surrogates.
 _LETTER = r"[\p{L}\p{M}\p{N}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{So}\p{Emoji_Modifier}]"
 _WORD = regex.compile(rf"{_LETTER}+(?:['’]{_LETTER}+)*")
-# In JSON also half a character that it escapes, and a sign that it escapes (which stays).
+# In JSON, also an escaped surrogate, and any other escape (which is kept).
 _JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')
 # A string before a colon; any other string is skipped as a whole.
 _KEY = regex.compile(r'"((?:[^"\\]|\\.)*+)(?:"(?=\s*+:)|"?(*SKIP)(*FAIL))')
 _STAYS = {"true", "false", "null"}
 _LETTERS = "xabcdefghijklmnopqrstuvwyz"
 _BEFORE_NAMES = ("", " ", ".", '"', "\n")
-# What may stand before a word elsewhere: a description's first word, and text in JSON, where signs are escaped.
+# Other contexts of a word, by the character before it: the start of a description, and JSON, which escapes characters.
 _ELSEWHERE = {
     "": (" ", '"', ":"),
     '"': ("",),
@@ -44,7 +43,7 @@ _ELSEWHERE = {
     "\r": ("\\r",),
     "\t": ("\\t",),
 }
-# Candidates for texts whose words do not add up to the whole.
+# Replacements for a single word, if the text's count is not the sum of its words' counts.
 _OTHERS = (
     "x",
     "X",
@@ -55,8 +54,8 @@ _OTHERS = (
     "x a",
     "X a",
 )
-_MENDED = 16  # words that are tried so, from the end
-_TRIED = 700  # names of a word's own length, before shorter ones are tried
+_MENDED = 16  # last words of a text to try with other replacements
+_TRIED = 700  # names of the word's own length to try before shorter ones
 
 
 @dataclass
@@ -66,9 +65,9 @@ class Filler:
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
-    # Names by the preceding text.
+    # Used names by the preceding text.
     used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    # Names that words of one kind can still get.
+    # Unused names for words of one kind.
     free: dict[Hashable, Iterator[str]] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
@@ -90,10 +89,10 @@ class Filler:
         return self._mended(filler, text)
 
     def joined(self, filler: str, after: str, text: str) -> str:
-        """Adjust the last word of filler so that both parts have the right count."""
+        """Adjust the last filler word for the text that follows it."""
         *_, word = (None, *_WORD.finditer(filler))
         wanted = self._sizes(filler), self._sizes(text)
-        # Providers write the parts of a message without a sign between them.
+        # Providers join the parts of a message without a separator.
         if word and word.end() == len(filler) and self._sizes(filler + after) != wanted[1]:
             for name in chain(_short(1), _short(2)):
                 for other in (name.capitalize(), name):
@@ -143,7 +142,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates that fit in all contexts, then in the first one, then any others."""
+        """Yield candidates with the wanted counts, in all contexts first."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -160,10 +159,10 @@ class Filler:
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
     def _mended(self, pieces: list[str], text: str) -> str:
-        """Change one word of filler so that the whole text has the right count."""
+        """Change one filler word to correct the count of the whole text."""
         sizes = self._sizes(text)
         whole = "".join(pieces)
-        # In each line by itself, which is quicker in long texts.
+        # Try each line separately, which is quicker for long texts.
         if text.count("\n") > 1 and not _is_json(text):
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
             if (
@@ -185,9 +184,9 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler of any kind with a given count, as a JSON list if needed.
+        """Return filler of a given count, as a JSON list if needed.
 
-        Used for texts whose words cannot be replaced one by one.
+        It is for texts whose words cannot be replaced one by one.
         """
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
@@ -233,7 +232,7 @@ def alike(word: str) -> str:
 
 
 def _cased(filler: str, word: str) -> str:
-    """Capitalise filler like the original word."""
+    """Give filler the same capital letters as the original word."""
     if word.isupper():
         return filler.upper()
     if word[0].isupper():

@@ -1,13 +1,13 @@
 """JSON values from a file, with their line numbers.
 
-A file whose first line is not JSON by itself is read as one document over many lines. Blank lines are skipped. Overlong
-lines and endless blank lines are rejected before they fill the memory.
+If the first line is not a complete JSON value, the file is read as documents that span several lines. Blank lines are
+skipped. Overlong lines and endless blank lines are rejected before they fill the memory.
 
 Kinds of files are recognised by their first bytes. :class:`Outflow` limits the data unpacked from a container, so that
 a small file cannot fill the memory:
 
-    bytes   64 MiB, or 32 times what the container has, whichever is more
-    values  a million, and one for every other byte that the container has
+    bytes   64 MiB, or 32 times the container's own size if that is more
+    values  a million, plus one for every two bytes of the container
 
 Conversations compress by a factor of 4 to 10, repetitive agent sessions by 30; a factor of 1,000 is an attack. Values
 become Python objects: table cells, or text between separators such as brackets and commas. All files in a container and
@@ -80,9 +80,9 @@ def broken_lines(places: list[int]) -> str:
     """Return a warning about omitted, unreadable lines.
 
     >>> broken_lines([2, 7])
-    'Left out: lines that are not valid JSON (2: line 2, 7).'
+    'Left out: lines that are not valid JSON (2: line 2, line 7).'
     """
-    examples = ", ".join(f"{line:,}" for line in places[:5])
+    examples = ", line ".join(f"{line:,}" for line in places[:5])
     return f"Left out: lines that are not valid JSON ({len(places):,}: line {examples})."
 
 
@@ -93,7 +93,9 @@ class JsonFile:
     name: str
 
     def values(self, stream: BinaryIO, progress: Progress | None = None) -> Iterator[Numbered]:
-        r"""Yield a file's JSON values, with a :class:`BrokenLine` for each unreadable line after the first.
+        r"""Yield each JSON value of a file with its line number.
+
+        An unreadable line after the first becomes a :class:`BrokenLine`.
 
         Examples
         --------
@@ -187,7 +189,7 @@ class JsonFile:
 
     def _refuse_long(self, line: bytes, number: int) -> None:
         if len(line) > LONGEST_LINE:
-            problem = f"more than {LONGEST_LINE >> 20} MiB without an end. Check the program that wrote it."
+            problem = f"longer than {LONGEST_LINE >> 20} MiB. Check the program that wrote it."
             raise self._error(number, problem)
 
     def _broken(self, number: int, error: json.JSONDecodeError) -> ValueError:
@@ -258,7 +260,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-# NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
+# NaN and Infinity are not valid JSON, and providers reject them; they are read as null, as JavaScript writes them.
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
 
 
@@ -342,7 +344,7 @@ class Outflow:
 def stream_size(stream: Any, outflow: Outflow) -> None:
     """Read an unpacked stream to its end and measure it.
 
-    Open it again afterwards.
+    The stream is closed; open it again to read its content.
     """
     with closing(stream):
         while block := stream.read(_BLOCK):

@@ -53,13 +53,13 @@ from budgetkit.trace.opening import made_trace, place_name
 from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
-_LOOKED_AT = 200  # records without a known kind, after which a file is not a session
+_LOOKED_AT = 200  # after so many records of unknown kinds, a file is not a session
 _FRAME, _VALUE = "the frame", "the given value"
 #: A path, a shipped trace's name, an open file, a frame, or messages and request bodies as values.
 Source = Any
 _SPAN = "attributes & context|span_id|spanId|trace_id|traceId|parent_id"
 _WANTED = (
-    "Give an object with 'messages', a list of objects with 'role', or a file of a known format."
+    "Pass an object with 'messages', a list of objects with 'role', or a file of a known format."
 )
 
 
@@ -68,7 +68,7 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file in a folder, which the gate raises."""
+    """The warning about a broken JSON file in a folder, an error in the gate."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Loader:
     columns: Columns = None
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
-        """Yield the conversations of a source, with default ids and places."""
+        """Yield each conversation with a default id and its place in the source."""
         files = _files_in(source)
         places = count()
         refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
@@ -103,8 +103,11 @@ class Loader:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
-                            empty = f"{where}: it contains no messages ({format_label(str(value['format']))})"
-                            refused.setdefault("", empty)
+                            refused.setdefault(
+                                "",
+                                f"{where}: no messages ({format_label(str(value['format']))}). "
+                                "Pass at least one message with a role.",
+                            )
                             continue
                         place = next(places)
                         yield stem if place == 0 else f"{stem}-{place + 1}", value, where
@@ -115,8 +118,8 @@ class Loader:
                         raise
                     refused[name] = str(error)
             if next(places) == 0:
-                problem = next(iter(refused.values()), f"{_name(source)}: it contains no messages")
-                raise ValueError(f"{problem.removesuffix('.')}. Pass messages, each with a role.")
+                empty = f"{_name(source)}: no messages. Pass at least one message with a role."
+                raise ValueError(next(iter(refused.values()), empty))
         refused.pop("", None)
         if refused:
             examples = ", ".join(map(one_line, list(refused)[:3]))
@@ -143,7 +146,7 @@ class Loader:
                 yield from Opener(self.columns, self.progress).parts(stream, _name(path))
 
     def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-        """Yield each conversation in a file with its first line."""
+        """Yield each conversation of a file with the number of its first line."""
         first = next(numbered, None)
         if first is None:
             return
@@ -176,7 +179,7 @@ class Loader:
             for conversation in converted(document) or [document]:
                 yield start, conversation
             return
-        spans: list[Numbered] = []  # in a log of spans, the models' spans hold conversations
+        spans: list[Numbered] = []  # in a log of spans, only those of models have conversations
         refused = []
         for line, value in everything:
             place = f"{name}, line {line}"
@@ -196,7 +199,10 @@ class Loader:
         yield from spans
 
     def _split(self, value: Any, where: str, depth: int = 0) -> list[Raw]:
-        """Read a JSON value (an object, a list of messages, or a list of either)."""
+        """Return the conversations in a JSON value.
+
+        The value is an object, a list of messages, or a list of either.
+        """
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
@@ -218,7 +224,7 @@ class Loader:
                 return [{"messages": value}]
             return self._entries(value, where, depth)
         if isinstance(value, Mapping):
-            # A key around the list of conversations, or around a single one; two keys hold two answers.
+            # The conversations may be under a key, or under two keys if a log compares two answers.
             conversations: list[Raw] = []
             for key, inside in value.items():
                 is_list = isinstance(inside, list) and all(
@@ -239,7 +245,7 @@ class Loader:
         )
 
     def _entries(self, value: list[Any], where: str, depth: int) -> list[Raw]:
-        """Read a list of entries; omit those without a conversation, with a warning."""
+        """Return the conversations in a list, and warn about its other entries."""
         conversations: list[Raw] = []
         refused = []
         for number, entry in enumerate(value, start=1):
@@ -251,7 +257,7 @@ class Loader:
         if refused and not conversations:
             raise refused[0][1]
         if refused:
-            entries = ", ".join(entry for entry, _ in refused[:5])
+            entries = ", entry ".join(entry for entry, _ in refused[:5])
             note = f"Left out: entries without a conversation ({len(refused):,}: entry {entries})."
             conversations[0] = with_warnings(conversations[0], note)
         return conversations
@@ -262,10 +268,10 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
     for name in plugin_names("formats"):
         try:
             conversations = load_plugin("formats", name)(value)
-        except Exception as error:  # whatever the other package raises, its name has to be said
+        except Exception as error:  # a plug-in may raise anything
             reason = f"{type(error).__name__}: {one_line(str(error))}"
             raise ValueError(
-                f"{where}: the plug-in format {brief(name)} failed ({reason}). Correct or uninstall it."
+                f"{where}: plug-in format {brief(name)} failed ({reason}). Correct or uninstall the plug-in."
             ) from error
         if conversations is not None:
             return [{"format": name, **conversation} for conversation in conversations]
@@ -273,9 +279,9 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 
 
 def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
-    """Read records until one shows the format of the lines.
+    """Read records until one reveals the format of the lines.
 
-    A session may begin with records of unknown kinds, each with a kind and no role.
+    A session may begin with records of unknown kinds, which have a type but no role.
     """
     records = []
     for line, value in islice(numbered, _LOOKED_AT):
@@ -325,7 +331,7 @@ def load_trace(
     progress : callable, optional
         Function called with the bytes read and the total, about once per megabyte and at the end.
     columns : mapping, optional
-        Columns of a table that are the "role", the "content" and the "conversation".
+        The column names of a table for "role", "content" and "conversation".
 
     Returns
     -------
@@ -354,7 +360,7 @@ def load_trace(
             return trace
         trace_ids.append(trace.id)
     last = len(trace_ids) - 1
-    numbers = f"0 to {last}, or an id" if last else "0, the only one, or its id"
+    numbers = f"an index from 0 to {last}, or an id" if last else "0 (the only one) or its id"
     choices = f"Choose {numbers}: {quoted(trace_ids)}."
     raise ValueError(f"No conversation {brief(conversation)} in {_name(source)}. {choices}")
 

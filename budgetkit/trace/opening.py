@@ -1,4 +1,4 @@
-"""Build traces from checked values, and describe the files."""
+"""Build traces from checked values, and describe their files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from budgetkit.trace.tally import last_user
 
 @dataclass(frozen=True)
 class Intake:
-    """Facts about a file that was read.
+    """Facts about a loaded file.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Intake:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """Return all facts as sentences."""
+        """The format and size of the conversation, its warnings and its model."""
         trace = self.traces[self.chosen]
         which = trace.format
         if len(self.traces) > 1:
@@ -90,19 +90,19 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         fields["meta"] = meta
         meta = {}
     if "usage" in fields:
-        fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
+        fields["usage"] = json_value(fields["usage"])  # text columns of a frame must be valid UTF-8
     orphan = _orphan(read_messages)
-    if orphan is not None:  # no provider accepts it
+    if orphan is not None:  # providers reject it
         id = read_messages[orphan].tool_call_id
-        call = "without the id of a call"
+        call = "without a call id"
         if id:
-            call = f"for call {brief(id)}, which no message makes"
+            call = f"for call {brief(id)}, which no earlier message makes"
         raise ValueError(
-            f"{places[orphan]}: a tool result {call}. "
-            "Put the assistant message with that call before it, or leave it out."
+            f"{places[orphan]}: tool result {call}. "
+            "Put the assistant message with its call before it, or leave out the result."
         )
     messages = tuple(read_messages)
-    # The passages by message; those beside the messages belong to one of them.
+    # Passages by message; `contexts` of the whole conversation belong to a single message.
     contexts = {index: message.contexts for index, message in enumerate(messages)}
     if passages := value.get("contexts"):
         if not isinstance(passages, list | tuple):
@@ -127,7 +127,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     if notes:
         fields = with_warnings(fields, *notes)
     tools: list[Raw] = []
-    # A body has both while it moves from the older form to the newer one.
+    # A request body may have both the newer and the older field.
     with place_name(where):
         for name in ("tools", "functions"):
             tools += read_tools(unpacked(value.get(name)) or None).listed
@@ -149,7 +149,7 @@ def json_value(value: Any) -> Any:
     r"""Convert a value to plain JSON data in valid Unicode.
 
     Lone surrogates, which UTF-8 cannot encode, are replaced as for counting; tuples become lists, and numeric keys
-    become texts.
+    become strings.
 
     >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
     True
@@ -176,9 +176,9 @@ def json_value(value: Any) -> Any:
 def _message(value: Any, where: str) -> Message:
     with place_name(where):
         message = Message(value)
-        # Sections are named by roles, and frames by sections.
+        # A role may become the name of a section, and so of a column.
         check_whole("role of a message", message.role)
-        message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
+        message.contexts  # noqa: B018 - read the passages here, so that an error names their place
         return message
 
 
@@ -243,6 +243,6 @@ def to_line(trace: Trace) -> str:
     if trace.meta:
         record["meta"] = dict(trace.meta)
     line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
-    # no file can hold half of a character but as an escape
+    # a file can store a lone surrogate only as an escape
     has_halves = re.search("[\ud800-\udfff]", line)
     return json.dumps({**record, **trace.fields}) if has_halves else line

@@ -20,7 +20,7 @@ from budgetkit.trace.conversation import Trace
 _OPTIONAL = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
 _OPTIONAL += ["billed_input_tokens", "billed_output_tokens"]
 _TIMES = ["time", "started"]
-# The columns, and the value of each where a record lacks it.
+# The columns, and their values in records that lack them.
 _DEFAULTS: Mapping[str, Any] = {
     "message_index": -1,
     "model": "",
@@ -68,7 +68,7 @@ def usage_columns(trace: Trace) -> Usage:
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
-    """Return the provider's token counts, if the trace has them.
+    """Return the provider's token counts for each request.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _LONGEST_CELL = 1 << 30  # in characters
 _STREAM = b"\xff\xff\xff\xff"
 _FRAME = re.compile(rb"\x28\xb5\x2f\xfd|\x04\x22\x4d\x18")  # zstandard, LZ4
 _LARGEST_BUFFER = 1 << 42  # bytes
-# The fields of a parquet page's header that hold what kind of page it is: data, dictionary, data of version 2.
+# The fields of a parquet page header for each kind of page: data, dictionary, data version 2.
 _PAGE_KINDS = (5, 7, 8)
 # Types of Thrift's compact protocol.
 _TRUTHS = (1, 2)
@@ -44,9 +44,9 @@ _FIXED = {3: 1, 7: 8}  # a byte and a float, with their sizes
 _TEXT = 8
 _LIST = 9
 _STRUCTURE = 12
-_ROWS = 1_024  # rows that become values at a time
+_ROWS = 1_024  # rows converted at a time
 _BLOCK = 1 << 16
-_MOST_DIGITS = 3_000  # of a whole number in YAML, which may be hexadecimal
+_MOST_DIGITS = 3_000  # in a whole number of YAML, which may be hexadecimal
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -73,12 +73,12 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return the kind of a binary table by its first bytes, or "" if it is unknown."""
+    """Return a binary table's kind from its first bytes, else ""."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
 def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
-    """Read the rows of a text table with cells of any length."""
+    """Read the rows of CSV text, with cells of any length."""
     csv.field_size_limit(_LONGEST_CELL)
     return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
 
@@ -111,7 +111,7 @@ class TableReader:
             raise ValueError(
                 f"{self.name}: the table does not fit in memory. Pass only part of it."
             ) from None
-        except Exception as error:  # each library has its own for a broken file
+        except Exception as error:  # each library raises errors of its own
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> ValueError:
@@ -147,12 +147,12 @@ class TableReader:
         return list(self.conversations(enumerate(rows, start=2)))
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
-        """Read a pandas frame."""
+        """Read the conversations in a pandas frame."""
         rows: list[Any] = frame.to_dict("records")
         return self.conversations(enumerate(rows, start=2))
 
     def fits(self, value: Any) -> bool:
-        """Return True if an object is a table row, by its column names."""
+        """Return True if an object has the columns of a table row."""
         if not isinstance(value, Mapping) or _is_document(value) or "format" in value:
             return False
         if self.columns is not None:
@@ -281,11 +281,11 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
                             f"{outflow.most_values:,} elements of {member.filename}"
                         )
 
-    # A cell far down and far to the right is a few bytes of the file, and a row of blanks for each row above it.
+    # A cell far down and to the right takes a few bytes of the file, but all rows above it become blank rows.
     book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # what the file says of its size need not be so
+        sheet.reset_dimensions()  # the size stated in the file may be wrong
         for row in sheet.iter_rows(values_only=True):
             outflow.add(
                 size=sum(len(cell) for cell in row if isinstance(cell, str)), values=1 + len(row)
@@ -315,13 +315,13 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
     _check_types(file.schema_arrow)
     unpacked = 0
     largest = 1
-    # pyarrow's own objects for columns end the process if a statistic is broken.
+    # Read the footer here, since pyarrow's own objects for columns crash the process on a broken statistic.
     footer, _ = _structure(content, len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
     for column in chain.from_iterable(group[1] for group in footer[4]):
         about = column[3]
         at = min(about.get(11) or about[9], about[9])
         end = at + about[7]
-        # The reader takes as much memory as each page says, whatever the footer says of its column.
+        # The library allocates the size stated in each page, whatever the footer states for the column.
         while at < end:
             page, at = _structure(content, at)
             at += max(0, page[3])
@@ -333,7 +333,7 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
     leaves = [meta.schema.column(place) for place in range(meta.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts, pre_buffer=False)
-    # A row may repeat the row before, so that each is as long as its page.
+    # With a dictionary, a row may be as long as its page.
     rows = max(1, min(_ROWS, outflow.most_bytes // largest))
     yield from _rows(file.iter_batches(batch_size=rows, use_threads=False), outflow)
 
@@ -371,7 +371,7 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             number = varint()
             return number >> 1 ^ -(number & 1)
         else:
-            raise ValueError("the file has a structure of an unknown form")
+            raise ValueError("the file has a structure of an unknown structure")
         return None
 
     fields: dict[int, Any] = {}
@@ -398,12 +398,12 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    # Each buffer begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no
-    # machine has is a chance hit in a text.
+    # Each buffer begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. An impossibly
+    # large size is a chance match in a text.
     starts = (frame.start() for frame in _FRAME.finditer(content))
     sizes = (int.from_bytes(content[max(0, at - 8) : at], "little") for at in starts)
     outflow.check(size=sum(size for size in sizes if size < _LARGEST_BUFFER))
-    # Read in this thread: with Python's own file Arrow starts another, and some processes end in it.
+    # Read in this thread: for a Python file object, Arrow starts another, in which some processes crash.
     file = pa.BufferReader(content)
     if content.startswith(b"FEA1"):
         table = feather.read_table(file)
@@ -435,7 +435,7 @@ def _weight(array: Any) -> tuple[int, int]:
         weights = [(length, 0), *map(_weight, inside)]
         return sum(values for values, _ in weights), sum(size for _, size in weights)
     if kinds.is_dictionary(kind):
-        # Each row repeats an entry: what one is at most, as often as there are rows; exactly so for texts.
+        # Each row repeats an entry. The weight is exact for texts; otherwise each row counts as all entries together.
         entries = array.dictionary
         if not _is_text(entries.type):
             values, size = _weight(entries)
@@ -445,7 +445,7 @@ def _weight(array: Any) -> tuple[int, int]:
     if _is_text(kind):
         return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
-        # A view is sixteen bytes, the first four of them its length; many may show the same text.
+        # A view has sixteen bytes and begins with its length in four; several may share one text.
         lengths = np.frombuffer(array.buffers()[1], "<u4")[::4][array.offset :][:length]
         return length, int(lengths.sum(dtype="int64"))
     if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_decimal(kind):

@@ -1,6 +1,6 @@
 """Tally: a conversation's sizes by section, for one counter, framing and role table.
 
-    demand(turn, section) = what earlier turns left in the section + what this turn puts there
+    demand(turn, section) = tokens of earlier turns in the section + tokens that this turn adds
 
 Tool schemas count in every turn, passages only in the turn that retrieved them. A request's priming, the few tokens
 that start the answer, is added to the first message of the turn, so that a turn's items add up to its request.
@@ -10,8 +10,8 @@ section.
 An example with one token per letter: "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
 
     place                0           1            2            3
-    past                 system 3    history 5    history 4    history 2      where each counts once its turn is over
-    present              system 3    current 5    history 4    current 2      and while it lasts
+    past                 system 3    history 5    history 4    history 2      section and tokens after its turn
+    present              system 3    current 5    history 4    current 2      section and tokens during its turn
     running past         history: 0 0 5 9 11                                  before each message, and after the last
     turn 2 (start 3, sent 4)    demand: system 3, history 9, current 2
 """
@@ -86,13 +86,13 @@ def opening(messages: Sequence[Message]) -> int:
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """Return the index of the last user message or, without any, the last message."""
+    """Return the index of the last user message, else the last index."""
     users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
     return next(users, len(messages) - 1)
 
 
 def _sent(messages: Sequence[Message], start: int, end: int) -> int:
-    """Return the end of a turn's last request."""
+    """Return the index after the messages of a turn's last request."""
     for index in reversed(range(start, end)):
         if messages[index].role in RESULT_ROLES:
             return end
@@ -141,7 +141,9 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
-    """Return the section of a tool result, pruned with its call.
+    """Return the section of a tool result next to its call.
+
+    If the call is in the pruned section, so is its result.
 
     Examples
     --------
@@ -160,12 +162,12 @@ def enters_at_once(role: str, present: str, pruned: str) -> bool:
 
 
 def schemas_message(tools: Sequence[Raw]) -> Message:
-    """Return a message for the tool schemas, to look up their section."""
+    """Wrap tool schemas in a message, to look up their section."""
     return Message({"role": "tools", "tools": list(tools)})
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return a dictionary key for a role table; equal tables have equal keys."""
+    """Return a cache key for a role table; equal tables share it."""
     if callable(roles):
         return roles
     return tuple(roles.items())
@@ -188,7 +190,7 @@ class CountedMessages:
 
 @dataclass(frozen=True)
 class Tally:
-    """A conversation as items.
+    """A conversation as items, each with a section and tokens.
 
     Parameters
     ----------
@@ -228,7 +230,7 @@ class Tally:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message includes
             the priming.
         """
-        # What no compaction has taken away: of earlier turns, and of this one.
+        # The messages that no compaction removed, of earlier turns and of this one.
         is_there = (self.gone[: turn.sent] >= turn.sent).tolist()
         past = list(compress(self.past, is_there[: turn.start]))
         present = list(compress(self.present[turn.start : turn.sent], is_there[turn.start :]))
@@ -276,7 +278,7 @@ class Tally:
             table[section] += sums[starts]
         for section, sums in present_sums.items():
             table[section] += sums[sents] - sums[starts]
-        # Earlier compactions have taken messages away.
+        # Subtract the messages that earlier compactions removed.
         for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
             for section, sums in running_sums(self.past, self.gone == at).items():
@@ -327,7 +329,7 @@ def unwritable(tokens: npt.ArrayLike) -> Ints:
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
-    """Return for each message the index of the summary that replaced it."""
+    """Return the index of the summary that replaced each message."""
     last = np.full(len(messages), _NEVER, dtype="int64")
     for compaction in objects_in(compactions):
         at = compaction.get("at")
@@ -337,7 +339,8 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
         if not 0 <= first_kept <= at < len(messages):
             continue
 
-        # Everything before its first kept message is removed, except the listed ones; removed messages are unchanged.
+        # Everything before the first kept message is removed, except the listed ones. A message removed by an earlier
+        # compaction keeps that compaction's index.
         stay = [slot for slot in as_list(compaction.get("kept")) if type(slot) is int]
         index = np.arange(opening(messages), first_kept)
         index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]

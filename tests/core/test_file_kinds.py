@@ -420,7 +420,7 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     "value", [{"type": "x", "timestamp": 1}, {"session_id": "a", "ts": 1, "chunk": "x"}]
 )
 def test_no_nearest_format_where_little_agrees(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"in the fields .*\. Give an object with 'messages'"):
+    with pytest.raises(ValueError, match=r"in the fields .*\. Pass an object with 'messages'"):
         load(tmp_path, value)
 
 

@@ -312,7 +312,7 @@ EMPTY: dict[str, Any] = {
 def test_a_file_without_any_text_says_so(name: str) -> None:
     with pytest.warns(
         UserWarning,
-        match=rf"toy.jsonl, line 1: No text in the .* of this {name}.*[.] Export",
+        match=rf"toy.jsonl, line 1: No text in the .* .{name}.*[.] Export",
     ):
         (trace,) = load(EMPTY[name])
     assert trace.is_silent and trace.warnings[0].startswith("No text in the")
@@ -337,7 +337,7 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
     value, sentence = NOTHING[name]
     with pytest.raises(
         ValueError,
-        match=rf"line 1: it contains no messages .{sentence}.. Pass messages, each with a role",
+        match=rf"line 1: no messages .{sentence}.. Pass at least one message with a role",
     ):
         load(value)
 
@@ -347,27 +347,27 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "prompts of Claude Code": (
         {"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "x"},
-        r"toy.jsonl, line 1: Claude Code's .* a session from its folder projects.",
+        r"toy.jsonl, line 1: Claude Code's .* a session from its projects folder.",
     ),
     "prompts of Codex": (
         {"session_id": "x", "ts": 1, "text": "hi"},
-        r"toy.jsonl, line 1: Codex's history.jsonl .* a rollout from its folder sessions.",
+        r"toy.jsonl, line 1: Codex's history.jsonl .* a rollout from its sessions folder.",
     ),
     "Slack's channels": (
         [{"id": "C1", "name": "x", "is_general": True, "members": []}],
-        r"toy.jsonl, line 1: Slack's list of .* Pass a day's file of one channel.",
+        r"toy.jsonl, line 1: Slack's list of .* Pass one day's file of a channel.",
     ),
     "a notebook": (
         {"nbformat": 4, "cells": []},
-        r"line 1: A notebook contains no .* saved beside it ..chat..",
+        r"line 1: A notebook contains no .* the .chat file that jupyter-ai saved next to it.",
     ),
     "half an Alpaca": (
         {"instruction": "Say hello."},
-        r"no conversation in the fields 'instruction'. Give an object with 'messages'",
+        r"no conversation in the fields 'instruction'. Pass an object with 'messages'",
     ),
     "a LangSmith run without inputs": (
         {"run_type": "llm"},
-        r"no conversation in the fields 'run_type'. Give an object with 'messages'",
+        r"no conversation in the fields 'run_type'. Pass an object with 'messages'",
     ),
     "an Inspect sample without an epoch": (
         {"messages": None, "target": "x", "output": {}, "id": 1},
@@ -377,7 +377,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         {"chosen": "a", "instruction": "b"},
         r"It is closest to TRL preference pairs \(DPO\), but the field 'rejected' is missing",
     ),
-    "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Give an object with 'messages'"),
+    "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Pass an object with 'messages'"),
 }
 
 
@@ -589,7 +589,7 @@ def test_an_extra_that_is_not_there_is_named(
 def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError,
-        match=r"a.xls is an Excel file from before 2007 \(.xls\). Save it as .xlsx.",
+        match=r"a.xls is an old Excel file \(.xls\). Save it as .xlsx.",
     ):
         bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
     pytest.importorskip("zstandard")
@@ -773,7 +773,7 @@ def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
     }
     with pytest.raises(
         ValueError,
-        match="toy.jsonl, line 1: 1 answers have no text.* run's input list, or pass its session.",
+        match="line 1: The trace has only the ids of its answers .1.* run's input list, or pass its session.",
     ):
         load({"object": "trace", "id": "t"}, span)
 
@@ -784,8 +784,7 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
         {"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]}
     )
     assert (
-        trace.warnings[0]
-        == "Read from the window: tool calls whose full text is not in the file (1)."
+        trace.warnings[0] == "Read as displayed: tool calls whose full text is not in the file (1)."
     )
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 
@@ -820,7 +819,7 @@ OTHER_KINDS: dict[str, tuple[bytes, str]] = {
     ),
     "a.html": (
         b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>",
-        "a.html is a web page. Export the chat as JSON; in ChatGPT's export it is",
+        "a.html is a web page. Export the chat as JSON. In a ChatGPT export, pass",
     ),
     "a.bin": (
         b"\x01\x02\x03\x00\x01\x07",

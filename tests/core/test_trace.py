@@ -416,10 +416,10 @@ def test_one_of_many_conversations_by_its_place_or_its_id(tmp_path: Path) -> Non
     assert load_trace(path, "7").source == "chats.jsonl, line 3"
     with pytest.raises(
         ValueError,
-        match=r"No conversation 3 in chats.jsonl. Choose 0 to 2, or an id: 'first', 'chats-2', '7'.",
+        match=r"No conversation 3 in chats.jsonl. Choose an index from 0 to 2, or an id: 'first', 'chats-2', '7'.",
     ):
         load_trace(path, 3)
-    with pytest.raises(ValueError, match=r"Choose 0, the only one, or its id: 'alone'\."):
+    with pytest.raises(ValueError, match=r"Choose 0 .the only one. or its id: 'alone'\."):
         load_trace(written(tmp_path / "one.jsonl", {"id": "alone", "messages": [HELLO]}), 1)
 
 
@@ -511,11 +511,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "empty file": (
         b"",
-        r"bad.jsonl: it contains no messages. Pass messages, each with a role.",
+        r"bad.jsonl: no messages. Pass at least one message with a role.",
     ),
     "blank file": (
         b" \n\n\t\n",
-        r"bad.jsonl: it contains no messages. Pass messages, each with a role.",
+        r"bad.jsonl: no messages. Pass at least one message with a role.",
     ),
     "no messages": (
         b'{"messages": []}\n',
@@ -571,17 +571,17 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "orphan tool result": (
         b'{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n',
-        r"bad.jsonl, line 1, message 2: a tool result for call 'c9', which no message makes. Put the",
+        r"bad.jsonl, line 1, message 2: tool result for call 'c9', which no earlier message makes. Put the",
     ),
     "tool result without a call": (
         b'[{"role": "tool", "content": "x"}]\n',
-        r"message 1: a tool result without the id of a call. Put the",
+        r"message 1: tool result without a call id. Put the",
     ),
     "something else": (
         b'{"prompt": "Hello"}\n',
-        r"bad.jsonl, line 1: no conversation in the fields 'prompt'. Give an object with 'messages'",
+        r"bad.jsonl, line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'",
     ),
-    "a number": (b"42\n", r"bad.jsonl, line 1: no conversation in a value of type int. Give"),
+    "a number": (b"42\n", r"bad.jsonl, line 1: no conversation in a value of type int. Pass"),
     "tools of text": (
         b'{"messages": [{"role": "user"}], "tools": "look"}\n',
         r"line 1: Invalid tools: .* Expected a list of schemas",

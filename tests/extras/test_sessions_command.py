@@ -60,7 +60,7 @@ def test_one_session_answers_three_questions_on_one_screen(capsys: Captured) -> 
         "Which rule would have been cheaper?",
     ):
         assert question in shown
-    assert "Its 3 misses of the cache cost $0.98 of $6.24." in shown
+    assert "Its 3 cache misses cost $0.98 of $6.24." in shown
     for question in ("Why so expensive?", "What was lost?", "What would another rule have cost?"):
         assert question in shown
     assert (
@@ -69,7 +69,9 @@ def test_one_session_answers_three_questions_on_one_screen(capsys: Captured) -> 
         and "derived" in shown
     )
     assert "not a forecast: the agent would have acted differently" in shown
-    assert "expired in a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
+    assert (
+        "expired during a pause" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
+    )
     assert len(shown.splitlines()) < 60
     assert SECRET not in shown and "a made-up session" not in shown, "numbers only"
     assert run(["sessions", "1", "--text"]) == 0
@@ -274,7 +276,7 @@ def test_a_cost_that_nobody_knows_is_not_zero(home: Path, capsys: Captured) -> N
     path.write_text(path.read_text().replace("claude-sonnet-4-5", "nobodys-model"))
     assert run(["sessions"]) == run(["sessions", "1"]) == 0
     shown = capsys.readouterr().out
-    assert "3 misses" in shown and "$" not in shown
+    assert "3 cache misses" in shown and "$" not in shown
     assert run(["sessions", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["missed_cost"] is None
 
@@ -291,11 +293,11 @@ def test_the_cost_of_sub_agents_is_in_the_list_and_told_beside_a_replay(
     assert "$12.48" in capsys.readouterr().out
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0
     shown = capsys.readouterr().out
-    assert "As recorded it cost $6.24" in shown
+    assert "As recorded, it cost $6.24" in shown
     assert "These costs do not include 1 sub-agent ($6.24)." in shown
     assert run(["sessions", "1", "--what-if", "claude-haiku-4-5"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "As recorded, with claude-sonnet-4-5, it cost $6.24" in shown
+    assert "As recorded with claude-sonnet-4-5, it cost $6.24" in shown
 
 
 def test_a_bill_is_read_once_and_again_when_its_file_has_changed(

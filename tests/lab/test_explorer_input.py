@@ -247,7 +247,7 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
     )
     assert status(explorer)["level"] == "over"
     assert explorer.status.startswith(
-        "No text in the 2 messages of this OpenAI chat. Export it again with texts."
+        "No text in the 2 messages (OpenAI chat). Export the conversation with its texts."
     )
     assert "fits" not in explorer.status
 

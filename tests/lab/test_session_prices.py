@@ -153,14 +153,14 @@ def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:
     assert searched.unpriced == ""
     calls = {"server_side_tool_usage_details": {"x_search_calls": 2, "mcp_calls": 1}}
     other = session(usage | calls, "grok-4.20")
-    assert other.unpriced == "Not in the cost: 2 calls of tools that cost money."
+    assert other.unpriced == "Not in the cost: 2 calls of paid tools."
     executed = session(usage | {"server_tool_use": {"code_execution_requests": 2}}, "claude-opus-5")
     assert executed.unpriced == other.unpriced
 
     executor = {"type": "message", "input_tokens": 100, "output_tokens": 10}
     advisor = {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 9_000}
     advised = session(usage | {"iterations": [executor, advisor]}, "claude-sonnet-4-6")
-    assert advised.unpriced == "Not in the cost: 1 call of tools that cost money."
+    assert advised.unpriced == "Not in the cost: 1 call of paid tools."
 
 
 def test_cohere_is_priced_by_its_billed_units() -> None:
@@ -225,7 +225,7 @@ def test_a_model_that_a_router_gives_away_has_no_price_of_another() -> None:
 def test_sound_and_drawn_pictures_are_named_as_priced_like_text(usage: dict[str, Any]) -> None:
     told = session(usage, "gemini-2.5-flash").unpriced
     assert told == (
-        "Not in the cost: the price of 800 tokens of sound or drawn pictures, counted as text."
+        "Not in the cost: the price of 800 tokens of audio or generated images, counted as text."
     )
 
 

@@ -71,7 +71,7 @@ def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     totals = made_up.totals()
     assert (
         made_up.sentence
-        == f"Its 3 misses of the cache cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+        == f"Its 3 cache misses cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
     )
     assert totals["cost"] == pytest.approx(np.sum(made_up.requests()["cost"]))
 
@@ -163,8 +163,8 @@ def test_a_price_that_nobody_knows_is_said_and_not_zero() -> None:
     session = session_of(records)
     assert np.isnan(session.totals()["cost"])
     assert session.sentence == (
-        "1 miss: 9,000 cached tokens were not read; 9,000 were still in the prompt and were paid again. No price is "
-        "known for nobodys-model. Give the prices of another model with --price, or prices= in Python."
+        "1 cache miss: 9,000 cached tokens were not read; 9,000 were still in the prompt and were paid again. No price "
+        "is known for nobodys-model. Give the prices of another model with --price, or prices= in Python."
     )
     priced = bk.Session(session.trace, prices="claude-opus-4-5")
     assert priced.totals()["cost"] > 0
@@ -248,7 +248,9 @@ def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> Non
     assert len(acting) > 2
     assert (acting[acting["system"] != RECORDED]["assumed"] != "").all()
     told = finding(bk.compare(made_up, ["gemini-cli"]))
-    assert "The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25): $" in told
+    assert (
+        "The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25) cost $" in told
+    )
     assert told.endswith("not a forecast: the agent would have acted differently.")
 
 
@@ -285,7 +287,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     assert sentence_of_it.endswith(f"; ${billed:,.2f} was billed: 0.0%.")
     # No program logs the call that wrote its summary; a rule's row holds the price of such a call.
     cost = number_of(table, "claude-code", "summary_cost")
-    assert f"so ${billed:,.2f} does not include that" in lacking and f"(${cost:,.2f})" in lacking
+    assert f"so ${billed:,.2f} excludes that cost" in lacking and f"(${cost:,.2f})" in lacking
     assert where.startswith("Claude Code's rule acts above 153,961 tokens, where its compactions")
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
@@ -688,8 +690,8 @@ def test_three_questions_are_answered_in_a_line_each(made_up: bk.Session) -> Non
     kinds = made_up.cost_by_kind()
     assert sum(kinds.values()) == pytest.approx(made_up.totals()["cost"])
     assert (
-        f"${kinds['read']:,.2f} for reading it" in why
-        and "Its 3 misses of the cache cost $0.98 of $6.24." in why
+        f"${kinds['read']:,.2f} for cache reads" in why
+        and "Its 3 cache misses cost $0.98 of $6.24." in why
     )
     assert lost.startswith("What was lost? Its compaction removed ")
     assert other.startswith("What would another rule have cost? ") and "a rule modelled on" in other
@@ -731,7 +733,7 @@ def test_where_log_and_provider_part_is_said(made_up: bk.Session) -> None:
     ]
     session = with_usage(messages, {1: 100, 3: 120, 5: 140, 7: 5_000, 9: 5_020})
     assert session.gap_sentence == (
-        "At 2 of 5 requests the log and the provider's number differ by more than a tenth of the prompt, "
+        "At 2 of 5 requests the log and the provider's count differ by more than a tenth of the prompt, "
         "first at request 4 (+4,840 tokens)."
     )
 

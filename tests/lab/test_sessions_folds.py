@@ -70,7 +70,7 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
     legend = [
         trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)
     ]
-    assert {"the message is there", "a call needs it"} <= set(legend)
+    assert {"message in prompt", "needed by a call"} <= set(legend)
     tell(explorer, "systems", follow="nonsense")
     assert rows(explorer, "systems") == []
 
@@ -78,10 +78,12 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
 def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationExplorer) -> None:
     (figure,) = parts(opened(explorer, "reads"), "reads", "figure")
     assert [trace["name"] for trace in figure["figure"]["spec"]["data"]] == [
-        *("prompt", "read, as predicted", "read, as recorded", "miss"),
+        *("prompt", "predicted read", "recorded read", "miss"),
     ]
     causes = [row["text"].split(". ")[1] for row in rows(explorer, "reads")]
-    assert causes == ["Compaction", "Expired in a pause", "Expired in a pause"], "the largest first"
+    assert causes == ["Compaction", "Expired during a pause", "Expired during a pause"], (
+        "the largest first"
+    )
     without = opened(ConversationExplorer("support-chat"), "reads")
     assert "has no usage" in parts(without, "reads", "text")[0]["text"]
 

@@ -1,4 +1,4 @@
 """Recorded agent sessions: their contents, and the cost of misses, other rules and other settings.
 
-Nothing is imported here, so that sessions are listed quickly.
+This module imports nothing, so that sessions can be listed quickly.
 """

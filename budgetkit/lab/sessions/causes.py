@@ -24,8 +24,8 @@ LEAST_MISS = 1_024
 UNTOLD_LIFE = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
-_LAST_ANSWERS = 3  # long answers that show whether an answer is read again
-_LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks the prefix
+_LAST_ANSWERS = 3  # last long answers, to predict whether an answer is read from the cache
+_LAST_TURNS = 3  # last turns, to predict whether a user's message breaks the prefix
 
 
 def events(trace: Trace, usage: Usage) -> Usage:
@@ -102,7 +102,7 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
     only_head = happened["compacted"] | expires
     new_turn = happened["new_turn"]
     turn_began = 0
-    broke: list[bool] = []  # at the last beginnings of turns
+    broke: list[bool] = []  # at the start of the last turns
     output = usage["output_tokens"]
     reads_answers: list[bool] = []  # after the last long answers
     for now in range(1, len(answer)):
@@ -140,7 +140,7 @@ def expected(usage: Usage) -> Ints:
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
-    """Return, for each pair of places, whether another place lies between them."""
+    """Return True for each pair of positions with another one between them."""
     ordered = np.array(sorted(places), "int64")
     return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
@@ -173,8 +173,8 @@ def used_later(trace: Trace) -> pd.DataFrame:
     --------
     >>> from budgetkit.message import Message
     >>> call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/a_1.py"}'}}
-    >>> said = [{"role": "user", "content": "Look at src/a_1.py."}, {"role": "assistant", "tool_calls": [call]}]
-    >>> used_later(Trace("toy", tuple(map(Message, said)))).values.tolist()
+    >>> dialogue = [{"role": "user", "content": "Look at src/a_1.py."}, {"role": "assistant", "tool_calls": [call]}]
+    >>> used_later(Trace("toy", tuple(map(Message, dialogue)))).values.tolist()
     [[1, 0, 'src/a_1.py']]
     """
     first: dict[str, int] = {}
@@ -201,8 +201,6 @@ def _terms(text: str) -> list[str]:
 def _values(arguments: str) -> str:
     r"""Return the values that a call passes, without its parameter names.
 
-    The names say nothing about earlier messages.
-
     A number with five digits or more may be an id; a smaller one is a count or a position.
 
     >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
@@ -228,34 +226,34 @@ def _values(arguments: str) -> str:
 
 COMPACTION = "compaction"
 MODEL = "another model"
-LIFE = "expired in a pause"
+LIFE = "expired during a pause"
 BRANCH = "another branch"
-TURN = "thinking left out"
-EARLIER = "older copy read"
-SETTING = "thinking set otherwise"
-HEAD = "start of the prompt changed at a user message"
+TURN = "thinking removed"
+EARLIER = "older cache entry read"
+SETTING = "thinking settings changed"
+HEAD = "prompt start changed"
 BELOW = "below the minimum"
-BLOCKS = "out of reach"
+BLOCKS = "beyond the lookback"
 UNEXPLAINED = "unexplained"
 #: The meaning of each cause, in a phrase.
 SENTENCES = {
     COMPACTION: "a summary replaced the beginning of the prompt",
     MODEL: "another model has a cache of its own",
     LIFE: "the pause was longer than the lifetime of the cache",
-    BRANCH: "the session went on from an earlier message",
-    TURN: "at a user message, the thinking of the previous turn is left out, so the prompt changes there",
-    EARLIER: "the read stops where an earlier prompt ended: newer blocks were not cached yet, or not on that machine",
+    BRANCH: "the session continued from an earlier message",
+    TURN: "at a user message, the previous turn's thinking is removed, which changes the prompt",
+    EARLIER: "the read stops at the end of an earlier prompt: newer blocks were not cached yet, or on another machine",
     SETTING: "the thinking settings changed, and with them the prompt before the messages",
-    HEAD: "only the start of the prompt was read, at a user message without a long pause, as elsewhere in this session",
+    HEAD: "only the start of the prompt was read at a user message, without a long pause, as elsewhere in this session",
     BELOW: "the prompt was shorter than the provider's minimum",
-    BLOCKS: "more blocks were added than the cache looks back over",
+    BLOCKS: "more blocks were added than the cache's lookback covers",
     UNEXPLAINED: "nothing in the session explains it",
 }
 _MINIMUM = 1_024
 _LOOKBACK = 20
-_NEAR = 512  # tokens between the end of an earlier prompt and the read of a cache that measures in steps
-_HABIT = 3  # misses of one shape in a session that are no accident
-# Of all turns.
+_NEAR = 512  # maximum tokens between a read and the end of an earlier prompt, for caches that read in steps
+_HABIT = 3  # number of misses of one kind that are not chance
+# Models whose prompts keep the thinking of all turns.
 _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")
 
 
@@ -297,7 +295,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     at_heads &= (happened["pause"] <= happened["life"]) & ~happened["compacted"]
     is_habit = int(at_heads.sum()) >= _HABIT
     models = [str(name) for name in usage["model"]]
-    # Who tells what was written reads back exactly that; within 512 tokens is then no more than chance has it.
+    # If writes are recorded, reads end exactly at a written position, and a near one means nothing.
     near = 0 if written.any() else _NEAR
     rows = []
     for now in np.flatnonzero(whole - read > LEAST_MISS).tolist():
@@ -306,7 +304,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
         before = {name: values[now] for name, values in happened.items()}
         pause = before["pause"]
         life = before["life"]
-        # The first that holds is the cause.
+        # The cause is the first that applies.
         causes = {
             COMPACTION: before["compacted"],
             MODEL: before["new_model"],
@@ -328,7 +326,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
         elif cause == EARLIER:
             detail = f"{detail} (request {int(earlier[-1]) + 1:,})"
         missed = int(whole[now] - read[now])
-        # What a compaction took out is not paid for.
+        # Tokens removed by a compaction are not paid for.
         paid = min(missed, int(prompt[now] - read[now]))
         cost = float(paid * extra_price[now])
         rows.append(Miss(now + 1, missed, cause, detail, cost, paid))
@@ -336,7 +334,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
 
 
 def _thought(trace: Trace, usage: Usage, now: int) -> bool:
-    """Return True if the previous turn has thinking, which the next prompt omits."""
+    """Return True if the next prompt omits thinking of the previous turn."""
     place = int(usage["message_index"][now - 1])
     if _KEEPS_THINKING.search(str(usage["model"][now])):
         return False

@@ -288,13 +288,13 @@ def by_price_and_window(
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     """Return the cost of all prompts and summaries, as tokens at the input price."""
-    # If cached tokens cost as much as input, there is no cache to write to.
+    # If cached tokens cost as much as input, there is no cache, so writes have no extra price.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER
     known = setup.prices
     if known and known.input and known.output and known.input.base:
         answer = known.output.base / known.input.base
-    # A price is for a million tokens; the answers themselves are no input.
+    # Prices are per million tokens. Answers are not input.
     fresh, output, cached, written = (Price(1e6 * factor) for factor in (1.0, answer, read, write))
     prices = Prices("", fresh, output, cached, written)
     return float(replace(outcome, prices=prices, output=0 * outcome.output).cost.sum())

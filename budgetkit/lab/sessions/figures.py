@@ -32,14 +32,14 @@ from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_o
 from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Ints
 
-_MOST_PLACES = 400  # of a lane; a page is not wider
-_LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
-_PIXELS = 58  # of a lane
+_MOST_PLACES = 400  # points of a lane; a page shows no more
+_LANE = 0.5  # height of the largest prompt, as a share of the lane; the rule's name is above it
+_PIXELS = 58  # height of a lane
 # Marks of a lane: the table's column, the name, symbol, colour and size.
 _MARKS = (
     ("compacts", "compaction", "triangle-down", ALARM, 8),
     ("clears", "results cleared", "circle", ORANGE, 4),
-    ("needed", "a call needs it", "x", ALARM, 8),
+    ("needed", "needed by a call", "x", ALARM, 8),
 )
 
 
@@ -100,7 +100,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     notes = []
     for lane, name in enumerate(systems):
         part = table[table["system"] == name]
-        # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
+        # A session without pruning may be far larger than all others, so its lane has its own scale.
         top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = plain(str(part["label"].iloc[0]))
@@ -116,7 +116,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         there = part.loc[part["followed"], "request"]
         if not there.empty:
             ends = [int(there.min()), int(there.max())]
-            shown = hover([f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2)
+            shown = hover([f"{title}: in the prompts of requests {ends[0]:,} to {ends[1]:,}"] * 2)
             traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
 
         # The requests at which the rule summarises, clears or drops, and those that need the message.
@@ -128,12 +128,12 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
             ends = here["sent"].map("{:,} tokens after".format)
             if column == "needed":
                 at = [base] * len(here)
-                ends = here["followed"].map({True: "it is there", False: "it is gone"})
+                ends = here["followed"].map({True: "in the prompt", False: "not in the prompt"})
             texts = [
                 f"{title}: {word} at request {request:,}, {end}"
                 for request, end in zip(here["request"], ends, strict=True)
             ]
-            colours = [GREEN if end == "it is there" else colour for end in ends]
+            colours = [GREEN if end == "in the prompt" else colour for end in ends]
             mark = {"symbol": symbol, "color": colours, "size": size}
             traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
         words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))
@@ -151,7 +151,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
 
     # The legend has entries for what the table contains.
     traces.append(line([None], [None], name="prompt", line={"color": SLATE, "width": 2}))
-    marks = (*_MARKS, ("followed", "the message is there", "square", GREEN, 0))
+    marks = (*_MARKS, ("followed", "message in prompt", "square", GREEN, 0))
     for column, name, symbol, colour, _ in marks:
         if table[column].any():
             mark = {"symbol": symbol, "color": colour, "size": 9}
@@ -171,13 +171,13 @@ def _reads_table(session: Session) -> pd.DataFrame:
 def _draw_reads(table: pd.DataFrame) -> Spec:
     at = table["request"]
     area: Spec = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
-    # The prediction is the wider line: where it is right, it is the border of the other.
+    # The prediction is the wider line; where it is right, it borders the other.
     wide = {"color": ORANGE, "width": 5}
     thin = {"color": BLUE, "width": 1.5}
     traces = [
         named_line(at, table["prompt"], "prompt", **area),
-        named_line(at, table["foretold"], "read, as predicted", line=wide),
-        named_line(at, table["read"], "read, as recorded", line=thin),
+        named_line(at, table["foretold"], "predicted read", line=wide),
+        named_line(at, table["read"], "recorded read", line=thin),
     ]
     missed = table[table["missed"] > 0]
     texts = [
@@ -222,7 +222,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     for name in names:
         part = table[table["system"] == name]
         texts = [
-            f"a read costs {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
+            f"cached token at {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
             for row in table_rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
@@ -246,7 +246,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
 
 
 def _steps(title: str, names: Iterable[str]) -> Spec:
-    """Return an axis with names at the whole numbers."""
+    """Return an axis with a name at each whole number."""
     texts = [*names]
     return {
         "title": title,
@@ -280,12 +280,12 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     marks = points(places, middle.tolist(), marker={"size": 9, "color": colours}, **shown)
     billed = table.attrs["billed"]
     ends = [billed, *values["low"].dropna(), *values["high"].dropna()]
-    right = 1.2 * len(places) - 0.5  # beside the last point there is space for a name
+    right = 1.2 * len(places) - 0.5  # with space for a name beside the last point
     x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, right]}
     is_size = isinstance(values["value"].iloc[0], int)
     setting = str(table.at[0, "setting"]).replace("_", " ")
     x |= {"title": f"{setting}, in tokens" if is_size else setting, "zeroline": False}
-    # The axis need not begin at zero, where every range would be smaller than its dot.
+    # The axis does not begin at zero, or every range would be smaller than its dot.
     y = {"title": "US dollars", "range": [0.95 * min(ends), 1.05 * max(ends)]}
     as_recorded = note("as recorded", right, billed, xanchor="right", yshift=9)
     more = {"shapes": [across(billed, ORANGE)], "annotations": [as_recorded]}
@@ -293,14 +293,14 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     return {"data": [*joined, marks], "layout": layout(300, x, y, **more)}
 
 
-#: Draw rules in lanes, cheapest first, with each prompt, each action of the rule, and the life of one message.
+#: Draw each rule's prompts, actions and the presence of one message in a lane, cheapest first.
 rules_compared = Question(
     "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
 )
 #: Draw each request's actual and predicted cache read, with the misses.
 cache_reads = Question("When did the cache miss?", _reads_table, _draw_reads, _say_reads)
 #: Draw the cheapest rule by price of a cached token and by window, with lines where the ranking changes.
-order_turns = Question("Where does the order of the rules change?", _turning_table, _draw_turning)
+order_turns = Question("Where does the ranking of the rules change?", _turning_table, _draw_turning)
 #: Draw the cost of each value of a setting, with the error of the replay, from a table of :func:`bk.what_if`.
 settings_compared = Question(
     "What would another setting have cost?",

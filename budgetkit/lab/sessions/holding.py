@@ -73,8 +73,8 @@ def summaries_of(trace: Trace) -> Flags:
 
     Examples
     --------
-    >>> said = [{"role": "user", "content": "Go."}, {"role": "user", "content": "What was done."}]
-    >>> summaries_of(Trace("toy", said, fields={"compactions": [{"at": 1, "first_kept": 1}]})).tolist()
+    >>> messages = [{"role": "user", "content": "Go."}, {"role": "user", "content": "Summary of the work."}]
+    >>> summaries_of(Trace("toy", messages, fields={"compactions": [{"at": 1, "first_kept": 1}]})).tolist()
     [False, True]
     """
     is_summary = np.zeros(len(trace.messages), "bool")
@@ -114,7 +114,7 @@ def measure(session: Session) -> Measured:
             unlogged = max(0, int(prompt - round(expected[group].sum())))
         growth = float(prompt - unlogged - sizes[there].sum())
         if len(compacted):
-            # A summary takes what is left after the new messages, as far as anything is.
+            # The summary gets the tokens that remain after the new messages.
             sizes[group] = _shared(expected[group], min(growth, float(expected[group].sum())))
             sizes[compacted] += max(0.0, growth - float(sizes[group].sum()))
         elif growth >= 0 and len(group):
@@ -123,7 +123,7 @@ def measure(session: Session) -> Measured:
             sizes[group] = expected[group]
         lacking = unlogged + sizes[there].sum() + sizes[group].sum() - prompt
         if lacking > 0:
-            # The newest messages give way first.
+            # Reduce the newest messages first.
             newest = there[::-1]
             given = np.cumsum(sizes[newest]) - sizes[newest]
             sizes[newest] -= np.clip(lacking - given, 0, sizes[newest])
@@ -176,12 +176,12 @@ _PARTS = (
     "pages",
 )
 _SEARCH_TOOL = (
-    500  # tokens of a search tool's definition, as Anthropic's engineers wrote in November 2025
+    500  # tokens of a search tool's definition, according to Anthropic's engineers in November 2025
 )
 
 
 def requests_holding(session: Session) -> pd.DataFrame:
-    """Return how many requests contained each message, and its cost.
+    """Return the requests that contained each message, and its cost.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def requests_holding(session: Session) -> pd.DataFrame:
     for at, place in enumerate(places.tolist()):
         there = np.flatnonzero(trace.gone[:place] >= place)
         ends = max(0, session.unlogged) + np.cumsum(sizes[there])
-        # Where more is counted than was billed, all messages of the request shrink alike.
+        # If more is counted than was billed, scale down all messages of the request.
         shrink = np.minimum(1.0, prompt[at] / np.maximum(ends[-1:], 1))
         size = sizes[there] * shrink
         cheap = np.clip(read[at] - (ends * shrink - size), 0, size)
@@ -294,8 +294,8 @@ def agents(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per agent, the main one first: line (its name), side_chain, requests, prompt, read, written, answered
-        (in tokens) and cost (in US dollars; NaN if no price is known).
+        One row per agent, the main one first: line (the agent's name), side_chain, requests, prompt, read, written,
+        answered (in tokens) and cost (in US dollars; NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     rows = [{"line": "main line", "side_chain": False, **session.totals()}]
@@ -333,7 +333,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
 
 
 def _part(arguments: str) -> str:
-    """Return a text for the requested part of a file, equal for equal parts.
+    """Return a key for the requested part of a file.
 
     >>> _part('{"path": "a.py", "limit": 50, "offset": 100}') == _part('{"offset": 100, "limit": 50, "path": "a.py"}')
     True

@@ -38,12 +38,12 @@ BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compac
 _KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
-# The times of Python's calendar, in seconds since 1970; a broken clock may say others.
+# The range of Python's dates, in seconds since 1970; a broken clock may be outside it.
 _YEAR_1 = -62_135_596_800
 _YEAR_9999 = 253_402_300_799
-_HEADER = 65_536  # bytes that tell a session's project
+_HEADER = 65_536  # bytes read to find a session's project
 _MOST_BILLS = 50_000
-_PROCESS_SHARE = 10_000_000  # bytes of sessions that make a process of their own worth its start
+_PROCESS_SHARE = 10_000_000  # bytes of sessions for which another process is worth starting
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def sessions(
     ...     len(sessions(empty))
     0
     """
-    import pandas as pd  # a list in the shell is shown without it
+    import pandas as pd  # the shell shows its list without pandas
 
     folders, files = find(folder)
     files = files[:newest]
@@ -138,7 +138,7 @@ def sessions(
             *(BILLED if billed else ()),
         ],
     )
-    # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
+    # Names that are not UTF-8 have surrogates, which a text column cannot store.
     table["path"] = pd.Series([row["path"] for row in rows], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
@@ -214,8 +214,8 @@ def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
         if not path.name.endswith(_ENDINGS):
             continue
         if path.parent.resolve() != inside / path.parent.relative_to(root):
-            continue  # a link leads there
-        with suppress(OSError):  # it may be gone by now
+            continue  # it is behind a link
+        with suppress(OSError):  # it may have been deleted by now
             about = path.lstat()
             is_own = user in (None, about.st_uid)
             if is_own and about.st_size and stat.S_ISREG(about.st_mode):
@@ -292,7 +292,7 @@ def bills_of(
         if progress is not None:
             progress(0)
         if path is not None and unread:
-            # A folder that cannot be written to keeps none.
+            # If the folder is read-only, bills are not cached.
             with suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.touch(mode=0o600)
@@ -305,7 +305,7 @@ def bills_of(
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
     """Read the bills of sessions in order, large sessions in one process per core."""
-    from concurrent import futures  # a list whose bills are kept needs no processes
+    from concurrent import futures  # cached bills need no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
 
@@ -314,7 +314,7 @@ def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
     workers = min(cores, len(files), sum(file.size for file in files) // _PROCESS_SHARE)
     done = 0
     if workers > 1:
-        # Where processes cannot be started, or one is killed, the rest is read here.
+        # If processes cannot start, or one is killed, the remaining bills are read here.
         with suppress(ImportError, OSError, NotImplementedError, futures.BrokenExecutor):
             context = get_context("fork" if sys.platform == "linux" else "spawn")
             pool = futures.ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN))
@@ -353,7 +353,7 @@ def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
-    """Return sums with None for NaN, for which JSON has no word."""
+    """Replace NaN with None, because JSON has no NaN."""
     return {name: None if value != value else value for name, value in sums.items()}
 
 

@@ -68,8 +68,8 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
     if not np.isnan(totals["cost"]):
         names = {
-            "read": "reading it",
-            "new": "what was new",
+            "read": "cache reads",
+            "new": "new input",
             "answered": "answers",
             "searches": "web searches",
         }
@@ -78,7 +78,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     dear = f"{dear}. {session.sentence}"
     by_cause = session.misses().groupby("cause")["missed"].sum()
     if len(by_cause) > 1:
-        dear += f" Most missed tokens: {by_cause.idxmax()}."
+        dear += f" Main cause by tokens: {by_cause.idxmax()}."
 
     lost = "No messages were removed from the prompt."
     for row in table[(table["system"] == RECORDED) & (table["left"] > 0)].to_dict("records"):
@@ -136,10 +136,10 @@ def finding(table: pd.DataFrame) -> str:
     Returns
     -------
     str
-        One to three sentences.
+        One to five sentences.
     """
     systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    # Rules that act write summaries, take messages out, or cut results.
+    # A rule acts if it writes summaries, removes messages or cuts results.
     acting = systems[(systems[["compactions", "left", "capped"]] > 0).any(axis=1)]
     if acting.empty:
         return "None of these rules would have acted: the session never reaches any of their thresholds."
@@ -161,10 +161,10 @@ def finding(table: pd.DataFrame) -> str:
         as_it_was = f"${held:,.2f} in a replay of the record (${recorded:,.2f} was billed)"
     error = largest_error(table.attrs)
     words = (
-        f"The same messages under a rule modelled on {best['label']} ({best['version']}): "
-        f"{cost_text(best['least'], best['most'])} instead of {as_it_was}, {many(best['compactions'], 'compaction')}, "
-        f"{many(best['used_later'], 'message')} gone that were used later; not a forecast: the agent would have acted "
-        "differently."
+        f"The same messages under a rule modelled on {best['label']} ({best['version']}) cost "
+        f"{cost_text(best['least'], best['most'])} instead of {as_it_was}, with "
+        f"{many(best['compactions'], 'compaction')} and {many(best['used_later'], 'message')} removed and used later. "
+        "This is not a forecast: the agent would have acted differently."
     )
     highest = best["most"] * (1 + error)
     ties = [row["label"] for row in others if row["least"] * (1 - error) <= highest]
@@ -206,8 +206,8 @@ def replay_check(table: pd.DataFrame) -> list[str]:
             if attrs["unlogged_summaries"] > 1:
                 lacking = f"the calls that wrote {attrs['unlogged_summaries']:,} summaries"
             sentences.append(
-                f"The log does not contain {lacking}, so ${recorded:,.2f} does not include that; rules that write "
-                f"summaries pay for theirs ({cost_text(summaries.min(), summaries.max())})."
+                f"The log does not contain {lacking}, so ${recorded:,.2f} excludes that cost; rules that write "
+                f"summaries include it ({cost_text(summaries.min(), summaries.max())})."
             )
     if not np.isnan(attrs["rule_error"]):
         sentences.append(
@@ -248,7 +248,7 @@ def notices(table: pd.DataFrame) -> list[str]:
                 sentences.append(f"{row['label']} {words}, {number}.")
         if row["stops"]:
             sentences.append(
-                f"{row['label']} would stop at request {row['stops']:,}, since it compacts again and again; its "
+                f"{row['label']} would stop at request {row['stops']:,}, because it compacts repeatedly; its "
                 "cost after that is hypothetical."
             )
     return sentences
@@ -271,7 +271,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     --------
     >>> columns = ["window", "read", "system", "cheapest"]
     >>> turning_points(pd.DataFrame([(8_000, 1.0, "pi", True), (8_000, 0.1, "no pruning", True)], columns=columns))
-    ['Window 8,000: pi costs least where a cached token costs 1 of the input price; keeping everything at 0.1.']
+    ['Window 8,000: pi costs least where a cached token costs 1 times the input price; keeping everything at 0.1.']
     """
     sentences = []
     for window, part in table[table["cheapest"]].groupby("window"):
@@ -286,7 +286,9 @@ def turning_points(table: pd.DataFrame) -> list[str]:
             sentences.append(f"{words} at every price of a cached token.")
             continue
         rest = "".join(f"; {name} at {span}" for name, span in later)
-        sentences.append(f"{words} where a cached token costs {prices} of the input price{rest}.")
+        sentences.append(
+            f"{words} where a cached token costs {prices} times the input price{rest}."
+        )
     return sentences
 
 
@@ -330,7 +332,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
             _NO_FORECAST,
         ]
     if np.isnan(attrs["rule_error"]) and table.at[0, "setting"] in ("threshold", "keep"):
-        error += ". It has no automatic compaction to measure the rule's error on, so 9 % is assumed, the most measured"
+        error += ". No automatic compaction shows the rule's error, so 9 % is assumed, the largest measured"
 
     cheapest = min(row["middle"] for row in rows if row["flat"])
     names = [row["name"] for row in rows if row["flat"]]
@@ -349,7 +351,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
             words += f", {dearest['middle'] / cheapest:.1f} times as much"
         sentences.append(f"{words}.")
 
-    # Of values that cost the same, the one that loses least.
+    # Of values that cost the same, choose the one that loses least.
     chosen = min((row for row in rows if row["flat"]), key=lambda row: row["used_later"])
     few, *_, most = sorted([chosen, *rows], key=lambda row: row["used_later"])
     ends = [
@@ -360,18 +362,18 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     if ends:
         lost = many(chosen["used_later"], "message")
         sentences.append(
-            f"Choose {chosen['name']}, which drops {lost} that were used later; {names_with_and(ends)}."
+            f"Choose {chosen['name']}, which drops {lost} used later; {names_with_and(ends)}."
         )
     if too_large := names_with_and([row["name"] for row in rows if row["overflows"]]):
-        sentences.append(f"At {too_large} prompts exceed the window.")
+        sentences.append(f"At {too_large}, prompts exceed the window.")
     if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
-        sentences.append(f"At {stops} the program would stop, because it compacts again and again.")
-    held_on = f", with {attrs['model']}," if attrs.get("model") else ""
-    recorded = f"As recorded{held_on} it cost ${attrs['billed']:,.2f}"
+        sentences.append(f"At {stops}, the program would stop, because it compacts repeatedly.")
+    held_on = f" with {attrs['model']}" if attrs.get("model") else ""
+    recorded = f"As recorded{held_on}, it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
         sentences.append(f"{recorded}, less than with any of these values.")
     elif attrs.get("saved_low", 1.0) <= 0:
-        sentences.append(f"{recorded}.")  # what the newer sessions say follows
+        sentences.append(f"{recorded}.")  # the result on the newer sessions follows
     elif chosen["high"] < attrs["billed"]:
         saved = (f"{1 - chosen[end] / attrs['billed']:.0%}" for end in ("high", "low"))
         sentences.append(
@@ -394,10 +396,10 @@ def _trial_sentence(attrs: Any) -> str:
         would = f"it would have cost {saved[1:]} more"
         ends = [end[1:] for end in reversed(ends)]
     words = (
-        f"{attrs['sessions']:,} sessions can be used; {attrs['left_out']:,} have no known price or a replay more than "
-        f"5 % off. {value_text(attrs['chosen'])} cost least on the older {attrs['sessions'] - attrs['tried_on']:,} "
-        f"sessions; on the newer {attrs['tried_on']:,} {would} (95 % interval: "
-        f"{ends[0]} to {ends[1]})"
+        f"{attrs['sessions']:,} sessions are used; left out, without a known price or with a replay more than 5 % off: "
+        f"{attrs['left_out']:,}. {value_text(attrs['chosen'])} cost least on the older "
+        f"{attrs['sessions'] - attrs['tried_on']:,} sessions; on the newer {attrs['tried_on']:,}, {would} "
+        f"(95 % interval: {ends[0]} to {ends[1]})"
     )
     if attrs["saved_low"] <= 0 <= attrs["saved_high"]:
         words += ": no saving is certain"

@@ -34,10 +34,10 @@ from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, Usage, counted_prompts, load_traces, usage_columns, usage_frame
 
-# beyond these a scale is no scale
+# limits of a plausible growth
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
-# What the columns of the provider's usage are called here.
+# The names of the provider's columns in this package.
 _BILLED = {
     "context_tokens": "prompt",
     "cache_read_tokens": "read",
@@ -47,7 +47,7 @@ _BILLED = {
 }
 #: Rows of a prompt's contents that are not counted but follow from the provider's numbers.
 UNLOGGED_ROW = "not in the log: instructions, tools"
-DIFFERENCE = "tokens that the count missed"
+DIFFERENCE = "missed by the count"
 #: The start of the row for a tool's results, before the tool's name.
 RESULTS_ROW = "results of "
 #: Name of an unrecorded summary call in :meth:`Session.compactions`.
@@ -66,7 +66,7 @@ _COMPACTION: Data = {
     "miss_cost": 0.0,
 }
 _HALF_HOUR = 1_800.0  # in seconds
-_JUMP = 0.1  # of a prompt: a difference that is larger is said
+_JUMP = 0.1  # share of the prompt above which a difference is reported
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +102,7 @@ class Session:
     _beside: Sequence[Trace] = field(init=False)
 
     def __post_init__(self) -> None:
-        as_counter(self.count)("Hello world")  # what is no counter is refused at once
+        as_counter(self.count)("Hello world")  # reject an invalid counter at once
         # A session's file is large, so it is read once; sub-agents are in it or next to it.
         if isinstance(self.trace, str | PathLike):
             trace, *beside = load_traces(self.trace)
@@ -149,7 +149,7 @@ class Session:
     def model(self) -> str | None:
         """The model with the most answers."""
         names = [*filter(None, self.columns["model"])]
-        # Of equally frequent ones the first by name.
+        # Of equally frequent models, the first by name.
         return max(sorted({*names}), key=names.count, default=None)
 
     @cached_property
@@ -247,10 +247,10 @@ class Session:
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
-        parts = [many(tools, "call") + " of tools that cost money"] if tools else []
+        parts = [many(tools, "call") + " of paid tools"] if tools else []
         if media := int(usage["media_tokens"].sum()):
             parts.append(
-                f"the price of {many(media, 'token')} of sound or drawn pictures, counted as text"
+                f"the price of {many(media, 'token')} of audio or generated images, counted as text"
             )
         if self.prices is None:
             parts += sorted({price for rate, _ in self._rates for price in rate.lacking})
@@ -304,7 +304,7 @@ class Session:
     def _tokens(self) -> dict[str, Ints]:
         """The billed tokens of each request by kind; `long` tokens are written for an hour."""
         tokens = dict(self._billed)
-        # Cohere bills other tokens than it counts, all of them at the full price.
+        # Cohere bills other tokens than it counts, all at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0
         for kind, name in (("fresh", "input"), ("answered", "output")):
             billed = np.maximum(self.columns[f"billed_{name}_tokens"], 0)
@@ -313,7 +313,9 @@ class Session:
         return tokens | {"long": np.maximum(self.columns["cache_write_1h_tokens"], 0)}
 
     def misses(self) -> pd.DataFrame:
-        """Return one row per request that read over 1,024 tokens less than was cached.
+        """Return the cache misses, one row per request.
+
+        A request is a miss if it read over 1,024 tokens less than was cached.
 
         Returns
         -------
@@ -441,7 +443,10 @@ class Session:
 
     @property
     def parts(self) -> list[Data]:
-        """The sums of each day, in UTC, and model, with all compactions in the last; an unknown day is ""."""
+        """The sums of each day, in UTC, and model.
+
+        The last part has all compactions; an unknown day is "".
+        """
         parts: dict[tuple[str, str], Data] = {}
         missed = {miss.request - 1: miss.cost for miss in self._misses}
         for number, time in enumerate(self.columns["time"].tolist()):
@@ -461,8 +466,8 @@ class Session:
         """The cost of the misses, in one sentence."""
         totals = self.totals()
         if not totals["misses"]:
-            return f"No request of {totals['requests']:,} missed the cache."
-        number = many(totals["misses"], "miss", "misses")
+            return f"0 of {many(totals['requests'], 'request')} missed the cache."
+        number = many(totals["misses"], "cache miss", "cache misses")
         if self.price_gap:
             again = sum(miss.paid for miss in self._misses)
             return (
@@ -470,7 +475,7 @@ class Session:
                 f"and were paid again. {self.price_gap}"
             )
         paid = f"${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}"
-        return f"Its {number} of the cache cost {paid}."
+        return f"Its {number} cost {paid}."
 
     @property
     def price_gap(self) -> str:
@@ -497,7 +502,7 @@ class Session:
             return ""
         first = far.iloc[0]
         sentence = (
-            f"At {len(far):,} of {len(frame):,} requests the log and the provider's number differ by more than a tenth"
+            f"At {len(far):,} of {len(frame):,} requests the log and the provider's count differ by more than a tenth"
             f" of the prompt, first at request {first['request']:,} ({first['difference']:+,} tokens)."
         )
         return sentence.replace("-", "\u2212")

@@ -57,13 +57,13 @@ THRESHOLDS = (
 TAILS = (0, 5_000, 10_000, 20_000, 40_000)
 #: Lifetimes of prompt cache writes, in seconds.
 LIVES = {"5m": 300.0, "1h": 3_600.0}
-_AUTOMATIC = ("auto", None)  # compactions that were not made by hand
+_AUTOMATIC = ("auto", None)  # triggers of compactions that were not manual
 _RULES = (
     "codex",
     "opencode",
     "gemini-cli",
     "cline",
-)  # of programs whose files are named like their rule
+)  # programs whose files are named like their rule
 _COLUMNS = (
     "value",
     "low",
@@ -77,7 +77,7 @@ _COLUMNS = (
     "overflows",
     "stops",
 )
-_LEAST_SESSIONS = 4  # two to choose a value on, and two to try it on
+_LEAST_SESSIONS = 4  # two to choose a value, and two to test it
 _DRAWS = 2_000
 
 
@@ -282,7 +282,7 @@ class _Trial:
         """Replay the recorded session with another model's prices and tokens."""
         record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
-        # The tokens of each message with the other model, as a ratio; of the small ones only in the sum.
+        # The ratio of each message's tokens with the other model; small messages count only in the total ratio.
         with catch_warnings(action="ignore"):
             own_tokens, tokens = (
                 np.asarray(self.session.trace.counts(counter_named(model or "chars/4")), "float64")
@@ -298,7 +298,7 @@ class _Trial:
         share_beside = record.beside / own if own else 0.0
         rows = []
         for ratio in ends:
-            # Texts are counted; for the part that the log does not hold, and for answers, the ratio has a range.
+            # Texts are counted. Unlogged content and answers are scaled by the lower, then by the upper ratio.
             scaled = np.round(sizes * np.concatenate(([ratio], ratios))).astype("int64")
             read = np.round(np.minimum(record.read_as_held, UNLIMITED) * usual).astype("int64")
             changed = replace(
@@ -314,7 +314,7 @@ class _Trial:
         return rows[-1] | {"least": min(costs), "most": max(costs)}
 
     def _held_row(self, record: Record, value: str) -> Data:
-        """Replay the recorded session with a changed record."""
+        """Replay the session with other recorded facts, as one row."""
         changed = replace(self.setup, record=record)
         outcome = changed.as_held()
         cost, _ = changed.costs(outcome)
@@ -344,15 +344,15 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
     used = [table for table in tables if table.attrs["is_ranked"]]
     if len(used) < _LEAST_SESSIONS:
         raise ValueError(
-            f"Only {len(used):,} of {len(sessions):,} sessions have a known price and a replay within 5 % of the bill. "
-            f"Pass at least {_LEAST_SESSIONS} such sessions."
+            f"Too few usable sessions: {len(used):,} of {len(sessions):,} with a known price and a replay within 5 % "
+            f"of the bill. Pass at least {_LEAST_SESSIONS} such sessions."
         )
     older, newer = used[: len(used) // 2], used[len(used) // 2 :]
     tries = _added(older)
     middle: Any = (tries["least"] + tries["most"])[1:]
     chosen = int(middle[tries["flat"][1:]].idxmin())
 
-    # The newer sessions are drawn anew, each with the dearer, then with the cheaper end of its range.
+    # Bootstrap the newer sessions, first with the upper, then with the lower end of each range.
     tried = pd.DataFrame([table.iloc[chosen] for table in newer])
     billed = np.array([table.attrs["billed"] for table in newer])
     draws = np.random.default_rng(0).integers(0, len(newer), (_DRAWS, len(newer)))

@@ -145,10 +145,10 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts, or a ValueError if nothing was recorded."""
+        """The recorded facts; raises a ValueError if nothing was recorded."""
         if self.record is None:
             raise ValueError(
-                "No usage was recorded in this conversation. Replay it with another policy instead."
+                "No usage was recorded in this conversation. Pass a session of a coding agent."
             )
         return self.record
 
@@ -233,7 +233,7 @@ class ReplaySetup:
         most = outcome.most
         system = most.policy if isinstance(most.policy, System) else None
         _, needs, there = needed_there(most, self.pairs)
-        # What no request ever holds, such as a call without a result, was not lost by a rule.
+        # Messages in no request, such as a call without a result, were not lost by a rule.
         lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
         again = 0.0
         if self.prices is not None:
@@ -320,13 +320,13 @@ def replay_setup(
     if prices is None and name is not None:
         prices = known_prices(name, hour=is_long)
     if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
-        # A given cache also has prices.
+        # A given cache also sets the prices of reads and writes.
         prices = replace(
             prices,
             cache_read=prices.input.times(cache.read),
             cache_write=prices.input.times(cache.write),
         )
-    # A session may name an ended or unknown model.
+    # A session may name a retired or unknown model.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
     rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
@@ -363,7 +363,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     lengths = [size for size in session.compactions()["summary"].tolist() if size > 0]
     own_summaries = (min(lengths), max(lengths)) if lengths else None
 
-    # The limits on cache reads after misses: of any cause, and of those that no rule causes.
+    # Limits on cache reads: after all misses, and after those that no rule causes.
     read = session.columns["cache_read_tokens"]
     missed = session.misses()
     is_compaction = (missed["cause"] == COMPACTION).to_numpy()
@@ -371,18 +371,18 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     all_missed = np.full(len(read), UNLIMITED)
     all_missed[:1] = read[:1]
     all_missed[at] = read[at]
-    # A compaction after a pause that nothing outlives hides that pause.
+    # A compaction after a pause longer than the cache lifetime hides an expired cache.
     has_expired = (session.happened["pause"] > session.happened["life"])[at]
     most_read = all_missed.copy()
     most_read[at[is_compaction]] = UNLIMITED
     most_read[at[is_compaction & has_expired]] = read[:1]
-    # After a compaction only the head is read, known from the session's own ones or its first request.
+    # After a compaction, only the head is read; its size is known from earlier compactions or the first request.
     heads = read[at[is_compaction & ~has_expired]]
     head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
     return replace(
         setup,
         trace=whole,
-        # The read of a request shows which cached prefix had expired.
+        # A request's cache read shows which prefix had expired.
         cache=replace(setup.cache, lifetime=None),
         places=places[1:],
         summary_tokens=own_summaries,
@@ -462,7 +462,7 @@ def _with_unlogged(trace: Trace) -> Trace:
         }
         for compaction in trace.fields.get("compactions") or ()
     ]
-    # An answer that the log begins with has no prompt to replay.
+    # If the log begins with an answer, its prompt cannot be replayed.
     usage = [
         {**row, "message_index": row["message_index"] + 1}
         for row in trace.fields.get("usage") or ()

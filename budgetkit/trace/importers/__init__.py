@@ -1,4 +1,4 @@
-"""Importers of conversations from the formats of providers and programs.
+"""Read conversations in the formats of providers and programs.
 
 Formats that differ only in the spelling of role, text and calls are rows of one table
 (:mod:`budgetkit.requests.reading.formats`); the line-by-line sessions of coding agents have modules of their own.
@@ -18,11 +18,11 @@ from budgetkit.requests.reading.usage import usage_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
-COPIED = "Not counted: requests of the session that this one continues"
+COPIED = "Not counted: requests copied from an earlier session"
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
-    """Return the usage of a request, or None if it billed nothing."""
+    """Return the usage of a request, or None if nothing was billed."""
     counted = usage_of(numbers, place, model)
     if counted is None or not (counted["context_tokens"] or "unknown" in counted):
         return None
@@ -30,7 +30,7 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
-    """Return the warnings whose counts are above 0."""
+    """Return a warning for each count above 0."""
     return [f"{words} ({number:,})." for words, number in numbers.items() if number]
 
 

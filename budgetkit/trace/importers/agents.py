@@ -29,13 +29,13 @@ from budgetkit.trace.importers import (
 from budgetkit.trace.jsonl import Numbered
 
 _PARENT = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
-# In seconds; copied records follow one another faster, and no request is answered as fast.
+# In seconds; copied records have shorter gaps, and no request is answered as quickly.
 _PAUSE = 1.0
 _NEAR = 20  # messages searched for the answer of a request
 
 
 def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
-    """Read a Codex session.
+    """Convert the records of a Codex session to a conversation.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     # the time of the newest copied record, or None
     copied_until: float | None = None
     copied = 0
-    last_sums: Any = (None, None)  # of the last request, to know a record that only repeats them
-    started: Any = None  # when the newest thing was written that the next request sends
+    last_sums: Any = (None, None)  # of the last request, to recognise a record that repeats them
+    started: Any = None  # time of the newest record that the next request sends
     for line, record in lines:
         if not isinstance(record, Mapping):
             continue
@@ -67,10 +67,10 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             is_copied = seconds(time) - copied_until < _PAUSE
             copied_until = max(copied_until, seconds(time)) if is_copied else None
 
-        # What the record holds for a prompt: the instructions, an item, or all that a compaction left.
+        # The record's part of the prompt: the instructions, an item, or the items left by a compaction.
         items: list[Any] = []
         if kind == "session_meta" or (kind is None and "id" not in about):
-            # Codex repeats this record at each turn that it resumes; the first one holds.
+            # Codex repeats this record whenever it resumes a session; only the first one is used.
             instructions = value_at(payload, "base_instructions.text|instructions")
             if isinstance(instructions, str) and instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
@@ -81,7 +81,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             about["model"] = value_at(payload, "model")
         elif kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
-            # What stood in the last request, its answer among it.
+            # The size before is that of the last request with its answer.
             if usage and (prompt := usage[-1]["context_tokens"]):
                 compactions[-1]["before_tokens"] = prompt + usage[-1]["output_tokens"]
             summary = {"role": "assistant", "content": value_at(payload, "message")}
@@ -121,7 +121,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             copied += 1
             continue
         usage.append(counted)
-        started = time  # results are written before this record, so the next request starts with it
+        started = time  # tool results are written before this record, so the next request starts at its time
 
     notes = [*notes, *pair_results(read.messages, strict=False)]
     notes += notes_of({COPIED: copied})
@@ -147,14 +147,14 @@ def _growth(total: Any, before: Any) -> Data | None:
         for sums in (total, before)
     )
     growth = {name: n - counts_before.get(name, 0) for name, n in counts.items()}
-    return growth if min(growth.values(), default=0) >= 0 else counts  # a new count
+    return growth if min(growth.values(), default=0) >= 0 else counts  # the totals were reset
 
 
 _ANSWERS = ("gemini", "model")
 
 
 def gemini_documents(session: Raw) -> list[Data]:
-    """Return a Gemini CLI session with messages in the format of Gemini's API.
+    """Convert a Gemini CLI session to the format of Gemini's API.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def gemini_documents(session: Raw) -> list[Data]:
                     if isinstance(record.get("id"), str)
                 }
             elif "$rewindTo" in line:
-                # the reverted record is removed, and all after it
+                # remove the reverted record and all after it
                 names = [*by_id, line["$rewindTo"]]
                 by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
             elif isinstance(line.get("id"), str) and "type" in line:
@@ -190,7 +190,7 @@ def gemini_documents(session: Raw) -> list[Data]:
     messages: list[Data] = []
     aside = 0
     model = None
-    answered: set[str] = set()  # the calls whose results stand beside them
+    answered: set[str] = set()  # ids of calls whose results are in the same record
     for record in records:
         if record.get("type") == "user":
             parts = _parts(record.get("content"))
@@ -204,8 +204,8 @@ def gemini_documents(session: Raw) -> list[Data]:
             results = value_at(record, "toolCalls.*.result.*.functionResponse.id") or ()
             answered.update(map(str, chain(*results)))
         else:
-            aside += 1  # what the program told its user: info, warning, error
-    notes = notes_of({"Left out: lines that Gemini CLI showed and did not send": aside})
+            aside += 1  # shown only to the user: info, warning, error
+    notes = notes_of({"Left out: lines that Gemini CLI displayed but did not send": aside})
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -250,11 +250,11 @@ _SPEAKERS |= dict.fromkeys(
     ["text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup"],
     "assistant",
 )
-_NOTE = "Read from Cline's window. For the prompts themselves, load api_conversation_history.json from the same folder."
+_NOTE = "Read from Cline's window. For the actual prompts, load api_conversation_history.json from the same folder."
 
 
 def cline_conversation(value: Raw) -> Data:
-    """Read a Cline conversation; its first text is the task.
+    """Convert the messages of Cline's window; the first is the task.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def cline_conversation(value: Raw) -> Data:
         elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
             shown.append({"role": role, "content": text, "timestamp": time})
     for row in usage:
-        if row["message_index"] == len(shown):  # the answer never came
+        if row["message_index"] == len(shown):  # the request was never answered
             row["message_index"] = None
     conversation = {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]}
     return conversation | without_empty(usage=usage)
@@ -294,12 +294,12 @@ _SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retr
 
 
 def opencode_conversation(value: Raw) -> Data:
-    """Read an OpenCode export.
+    """Convert an OpenCode export to a conversation.
 
     Examples
     --------
-    >>> said = {"info": {"role": "user"}, "parts": [{"type": "text", "text": "Hello world"}]}
-    >>> opencode_conversation({"info": {"id": "s"}, "messages": [said]})["messages"][0]["content"]
+    >>> message = {"info": {"role": "user"}, "parts": [{"type": "text", "text": "Hello world"}]}
+    >>> opencode_conversation({"info": {"id": "s"}, "messages": [message]})["messages"][0]["content"]
     'Hello world'
     """
     messages: list[Data] = []
@@ -320,7 +320,7 @@ def opencode_conversation(value: Raw) -> Data:
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
         finished = (part for part in parts if value_at(part, "type") == "step-finish")
-        # A step that sent nothing has no usage.
+        # A step without a request has no usage.
         steps = [counts for part in finished if (counts := value_at(part, "tokens"))]
         if len(steps) < 2:
             steps = [info.get("tokens")]
@@ -345,7 +345,7 @@ def opencode_conversation(value: Raw) -> Data:
 
 
 def stored_session(source: str | PathLike[str]) -> Data | None:
-    """Return a session from OpenCode's database or files as an export, or None."""
+    """Read an OpenCode session from its database or files, or return None."""
     path = Path(source).expanduser()
     database = path.parent
     storage = database.parent.parent
@@ -392,7 +392,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
         elif kind == "tool":
             id = part.get("callID") or part.get("id")
             output = value_at(part, "state.output|state.error")
-            # Without an output the tool never answered.
+            # A call without an output was never answered.
             if output is not None and value_at(part, "state.time.compacted"):
                 output = "[Old tool result content cleared]"
             ends[str(id)] = value_at(part, "state.time.end")

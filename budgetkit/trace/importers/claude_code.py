@@ -38,7 +38,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
     places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
     counts = [False] * len(records)
 
-    # Walk from the last message back to the first.
+    # Follow the parents from the last message to the first.
     place = next(places, -1)
     while place >= 0 and not counts[place]:
         counts[place] = True
@@ -64,7 +64,7 @@ def _parents(records: Sequence[Raw]) -> list[int]:
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
     parents = []
-    summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
+    summaries: dict[Any, int] = {}  # by the last record that the compaction keeps
     for place, record in enumerate(records):
         names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
         candidates = (places[name] for name in names if isinstance(name, str) and name in places)
@@ -108,13 +108,13 @@ class Entry:
     line: int
     record: Raw
     counts: bool
-    started: Any  # when the newest message was written that the request sends
+    started: Any  # time of the newest message that the request sends
     messages: list[Data]
     usages: list[Any]
 
     @cached_property
     def message(self) -> Data | None:
-        """The message of all records, each call once."""
+        """The joined message of all records, with each call once."""
         if len(self.messages) < 2:
             return self.messages[0] if self.messages else None
         joined: Data = {}
@@ -131,7 +131,7 @@ class Entry:
 
     @property
     def usage(self) -> Any:
-        """The newest of the largest records of usage."""
+        """The largest usage of the records; of equal ones, the newest."""
         return max(reversed(self.usages), key=_answered, default=None)
 
 
@@ -149,7 +149,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
         if not beginning and value_at(record, "type") == "session":
             beginning = record
 
-    lines.clear()  # from here on each record is let go once its message is made
+    lines.clear()  # frees each record once its message is built
 
     # The session's name is in a separate record (pi), or in every event (Claude Code).
     first = next(((line, record) for line, record in main if _is_event(record)), None)
@@ -226,13 +226,13 @@ def _conversation(
     read = Records()
     usage: list[Data] = []
     compactions: list[Data] = []
-    places: dict[Hashable, int] = {}  # of a record's message, by the record's ids and its line
-    boundary: Raw = {}  # what Claude Code measured before the summary that follows
-    settings: list[Data] = []  # where the thinking was set otherwise, for the next answer
+    places: dict[Hashable, int] = {}  # index of each record's message, by the record's ids and line
+    boundary: Raw = {}  # Claude Code's measurements before the next summary
+    settings: list[Data] = []  # changes of the thinking settings, before the next answer
     level: Any = None
     level_before: Any = None
     left_messages = left_requests = roleless = copied = 0
-    told = 0  # requests before the newest record that tells the result of a run
+    told = 0  # requests before the newest result of a run
     entries = deque(_entries(lines))
     numbers = [line for line, _ in lines]
     lines.clear()
@@ -316,9 +316,9 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 
 
 def _answer_id(record: Raw) -> Hashable | None:
-    """Return the ids that identify an answer across several records.
+    """Return the ids of an answer's message and request.
 
-    These are the ids of the message and the request.
+    They identify an answer that is split over several records.
     """
     if value_at(record, "message.role") != "assistant":
         return None
@@ -396,7 +396,7 @@ def _is_copied(record: Raw) -> bool:
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
-    """Describe a compaction by its place, the messages kept, and the size before it."""
+    """Return a compaction's place, kept messages and previous prompt size."""
     entry: Hashable = _name(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):

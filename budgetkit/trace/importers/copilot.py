@@ -61,7 +61,7 @@ def copilot_chats(document: Raw) -> list[Data]:
             last |= without_empty(model=_model(request))
         messages += answers
 
-    problem = "Read from the window: tool calls whose full text is not in the file"
+    problem = "Read as displayed: tool calls whose full text is not in the file"
     about = {name: value for name, value in document.items() if name != "requests"}
     read = without_empty(
         id=document.get("sessionId"),
@@ -172,7 +172,7 @@ def _shown(request: Raw) -> Iterator[Data]:
         if kind in (None, "markdownContent"):
             texts.append(as_text(value_at(part, "value.value|value|content.value")))
         elif kind == "inlineReference":
-            # a file or a symbol, as the window shows it
+            # a displayed file or symbol
             where = "inlineReference.path|inlineReference.uri.path|inlineReference.name"
             path = _name(value_at(part, where))
             name = _name(part.get("name")) or PurePosixPath(path or "").name
@@ -181,7 +181,7 @@ def _shown(request: Raw) -> Iterator[Data]:
             thoughts.append(as_text(part.get("value")))
         elif kind == "toolInvocationSerialized":
             id = str(part.get("toolCallId") or f"call-{len(calls) + 1}")
-            calls.pop(id, None)  # written again as it goes on
+            calls.pop(id, None)  # a call is written again as it progresses
             arguments = as_text(value_at(part, _SHOWN_ARGUMENTS))
             calls[id] = {"id": id, "name": part.get("toolId"), "arguments": arguments}
             output = value_at(

@@ -95,7 +95,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     if not row.each:
         return _by_row(value, row, depth, pairing)
 
-    # A document of documents: those without messages are left out, and a warning says how many.
+    # If a document contains others, those without messages are left out with a warning.
     inside = list(_flat(_at(value, row.each))) if depth < _DEEPEST else []
     conversations = [
         conversation
@@ -105,13 +105,13 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     ]
     if 0 < len(conversations) < len(inside):
         left_out = len(inside) - len(conversations)
-        note = f"Left out: {left_out:,} of {len(inside):,} records in this {row.label}, without a conversation."
+        note = f"Left out: {left_out:,} of {len(inside):,} records without a conversation ({row.label})."
         conversations[0] = with_warnings(conversations[0], note)
     return conversations or [{"messages": [], "format": row.name}]
 
 
 def by_document(value: Raw, row: Format) -> list[Data]:
-    """Read a document, or lines that form one, after converting it to its row's format."""
+    """Convert a document to its row's format, and read its conversations."""
     if row.refuse:
         raise ValueError(row.refuse)
     conversations = []
@@ -162,7 +162,7 @@ def _event(event: Any) -> Any:
     attributes = value_at(event, "attributes")
     if isinstance(attributes, list | Mapping):
         attributes = nested(attributes)
-    if not isinstance(attributes, Mapping):  # keys that count are a list
+    if not isinstance(attributes, Mapping):  # numbered keys become a list
         return event
     names = {"message", "tool_calls"} & attributes.keys()
     whole = {name: unpacked(attributes[name]) for name in names}
@@ -178,9 +178,9 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
-    """Read a list of messages whose document has no row, or return None.
+    """Read a list of messages without a row in the table.
 
-    None if all are in OpenAI's own format.
+    Return None if they already have OpenAI's format.
     """
     if not isinstance(value.get("messages"), list):
         return None
@@ -281,16 +281,16 @@ def _finished(
 
 
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
-    """Return the value at the path of a row's messages.
+    """Read the messages at a row's path, with their usage.
 
-    It may be a list, a tree, a text, or a body in another format.
+    The value there may be a list, a tree, a text, or a body in another format.
     """
     if row.message_fields and not row.messages:
         return {"messages": read_records([value], row).messages}
     stored = _at(value, row.messages) if row.messages else None
     inside = unpacked(stored)
     if isinstance(stored, str) and not _is_logged(inside):
-        inside = stored  # a user's question may be JSON
+        inside = stored  # a user's question may itself be JSON
     if isinstance(inside, Mapping):
         inside = _branch(inside, _at(value, row.leaf) if row.leaf else None, notes)
     if isinstance(inside, list):
@@ -334,13 +334,13 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
     texts = {key: text for key, text in inside.items() if isinstance(text, str)}
     question_text = question if isinstance(question, str) else next(iter(texts.values()), None)
     if aside := ", ".join(key for key, text in texts.items() if text is not question_text):
-        notes.append(f"Not counted: the inputs {aside:.200}.")
+        notes.append(f"Not counted: inputs {aside:.200}.")
     asked = [] if question_text is None else [{"role": "user", "content": question_text}]
     return {"messages": asked}
 
 
 def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
-    """Return the branch of a tree of messages that ends at its last one."""
+    """Return the current branch of a message tree as a list."""
     objects = objects_in([*nodes.values()])
     is_tree = any("parent" in node or "parentId" in node for node in objects)
     if not is_tree or len(objects) < len(nodes):
@@ -357,7 +357,7 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
         for node in followed.values()
         for file in objects_in(value_at(node, "message.metadata.attachments"))
     ]
-    attached = sum(not kind.startswith("image/") for kind in files)  # pictures are among the parts
+    attached = sum(not kind.startswith("image/") for kind in files)  # images are read as parts
     notes += notes_of(
         {
             "Not counted: messages on abandoned branches": aside,
@@ -404,8 +404,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
         Dictionaries in any known format, :class:`budgetkit.trace.Message`, or objects of an SDK or LangChain; or a
         loaded conversation.
     pairing : Pairing, optional
-        The calls read earlier, if messages are read in several steps; a result with an unknown call is then kept as a
-        result.
+        The calls read earlier, if messages are read in several steps; a result without its call then stays a result.
 
     Returns
     -------
@@ -465,7 +464,7 @@ def as_plain(value: Any, depth: int = 0) -> Any:
         return value
     if depth == _DEEPEST_VALUE:
         raise ValueError(
-            f"Nested deeper than {_DEEPEST_VALUE} levels. Check the program that made it."
+            f"Value nested deeper than {_DEEPEST_VALUE} levels. Check the program that made it."
         )
     if isinstance(value, Message):
         value = value.raw
@@ -479,7 +478,7 @@ def as_plain(value: Any, depth: int = 0) -> Any:
 
 
 def _fields_of(value: Any) -> Any:
-    """Return an object's fields as plain values, without those that are None."""
+    """Return the fields of a library's object, or its plain value."""
     if isinstance(value, PathLike) or hasattr(value, "columns"):
         raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {_LIST}.")
     for name in _WRITERS:
@@ -497,5 +496,5 @@ def _fields_of(value: Any) -> Any:
 
 
 def _known(fields: Raw) -> Data:
-    """Return an object's fields without those that are None."""
+    """Drop the fields that are None."""
     return {name: field for name, field in fields.items() if field is not None}

@@ -22,7 +22,7 @@ from budgetkit.trace.importers import ITEMS, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
-    """Convert pydantic-ai messages to records whose parts are in the table of formats.
+    """Convert pydantic-ai messages to records with typed parts.
 
     Examples
     --------
@@ -61,13 +61,13 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
 
 
 def _record(role: str, parts: list[Any], native: Raw) -> Data:
-    """Return a record with its parts under their types in the table of formats."""
+    """Return a record with typed parts."""
     about = without_empty(timestamp=native.get("timestamp"))
     return {"role": role, "content": content_of([*map(_typed, parts)]), **about, "native": native}
 
 
 def _typed(part: Any) -> Data:
-    """Return a part with its type."""
+    """Add a part's type, as named in data/formats.toml."""
     if not isinstance(part, Mapping):
         return {"type": "text", "text": as_text(part)}
     kind = str(part.get("part_kind") or part.get("kind"))
@@ -123,11 +123,11 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             run.model = model or run.model
     if ids_alone and not runs:
         raise ValueError(
-            f"{ids_alone:,} answers have no text, because OpenAI stores them and the trace has only their ids. "
+            f"The trace has only the ids of its answers ({ids_alone:,}), because OpenAI stores the texts. "
             "Save the run's input list, or pass its session."
         )
 
-    notes = notes_of({"Not counted: answers stored by OpenAI, with only an id here": ids_alone})
+    notes = notes_of({"Not counted: answers that OpenAI stores, with only an id here": ids_alone})
     return [
         {"messages": run.messages}
         | without_empty(id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes)
@@ -175,12 +175,12 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = None
-    if isinstance(answer, Mapping):  # Ollama's numbers stand in the answer itself
+    if isinstance(answer, Mapping):  # Ollama's counts are in the answer itself
         counted = value_at(answer, where, unpack=True)
         counted = counted or {key: answer[key] for key in answer if key.endswith("eval_count")}
     read = read_records(_records(answer), row if row.of else ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
-        read = read[len(sent) :]  # some logs keep the whole conversation as the answer
+        read = read[len(sent) :]  # some logs store the whole conversation as the answer
     return read, counted
 
 
@@ -188,9 +188,10 @@ _SPEAKERS = re.compile(r"\n\n(Human|Assistant):")
 
 
 def searches_in(answer: Any, model: Any) -> int:
-    """Count the billed web searches in an answer, whose usage does not name them.
+    """Count the billed web searches in an answer.
 
-    OpenAI bills searches and no opened pages, Gemini each query, and before Gemini 3 each answer with one.
+    They are missing from its usage. OpenAI bills searches but not opened pages. Gemini bills each query; before Gemini
+    3, it billed each answer with a query.
 
     >>> searches_in({"output": [{"type": "web_search_call", "action": {"type": "search"}}]}, "gpt-5")
     1
@@ -205,7 +206,7 @@ def searches_in(answer: Any, model: Any) -> int:
 
 
 def _records(answer: Any) -> list[Any]:
-    """Return any provider's answer as records."""
+    """Convert any provider's answer to records."""
     for _ in range(_DEEPEST):
         answer = _unless_text(answer)
         if isinstance(answer, str):
@@ -299,7 +300,7 @@ def assembled(answer: Any) -> Any:
     if not any(value_at(event, names["mark"]) is not None for event in events):
         return answer
 
-    # Join the pieces of each text, thought and call, in the order that they began.
+    # Join the pieces of each text, thought and call, in the order in which they began.
     blocks: dict[tuple[str, str], Data] = {}
     for event in events:
         calls = value_at(event, names["calls"])

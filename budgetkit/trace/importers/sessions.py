@@ -32,7 +32,7 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
             broken.append(line)
             lines.append((line, None))
         elif isinstance(value, Mapping):
-            # What no prompt holds is dropped here, since it is the larger half of a session.
+            # Records that are in no prompt are dropped here; they are most of a session.
             lines.append(
                 (line, {name: field for name, field in value.items() if name not in dropped})
             )
