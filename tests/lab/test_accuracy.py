@@ -94,7 +94,7 @@ def test_the_buffer_keeps_its_promise_on_windows_that_were_not_drawn_for_it() ->
 
 def test_too_few_documents_are_said_to_be_too_few() -> None:
     assert accuracy.buffer_for(errors_of([100] * 5, [90] * 5), 8_192).warning == (
-        "5 documents are too few for a risk of 0.05; add texts until there are 30"
+        "too few documents for a risk of 0.05: 5 of the 30 needed; add texts"
     )
     assert (
         "until there are 1000"
@@ -122,7 +122,8 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
     with pytest.raises(
-        ValueError, match="The errors come from 2 counters: 'a', 'b'. Pass the rows of one counter."
+        ValueError,
+        match=r"The errors must be of one counter, not of \['a', 'b'\]. Pass the rows of one counter.",
     ):
         accuracy.buffer_for(two, 100)
 

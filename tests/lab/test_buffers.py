@@ -95,7 +95,7 @@ def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_fo
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["kind 1", "log"])
     assert buffer.kinds == ("kind 0", "kind 1")
     assert buffer.warning == (
-        "based on 'kind 0', 'kind 1' alone, so it promises nothing about 'log' in the conversation; add such texts; "
+        "based on 'kind 0', 'kind 1' only, so it promises nothing about 'log' in the conversation; add such texts; "
         "the risk is an average, and windows of the worst kind of text may overflow more often"
     )
     assert buffer.share == accuracy.buffer_for(errors, 4_096).share

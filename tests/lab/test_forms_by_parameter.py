@@ -351,7 +351,7 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
     with pytest.raises(
-        ValueError, match="No text column among 'n'. Pass a table with at least one."
+        ValueError, match=r"No text column among \['n'\]. Pass a table with at least one."
     ):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 

@@ -115,7 +115,7 @@ def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[tuple[ob
             continue
         measured = float(statistic(errors))
         low = high = float("nan")
-        if "by up to" not in name:  # of an extreme, resampling says nothing
+        if "by up to" not in name:  # resampling says nothing about an extreme
             sources = places_by_source(errors)
             samples = [errors.iloc[_drawn(sources, random)] for _ in range(_REPEATS)]
             repeated = np.array([float(statistic(sample)) for sample in samples])
