@@ -24,7 +24,7 @@ Columns = dict[str, dict[str, Ints]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """The result of :func:`replay`.
+    """The result of a replay: its requests, kept messages and costs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Replay:
         Tokens above the limit, in the longest prefix shared with the last request, read from and written to the cache,
         and of the answer.
     warnings : tuple of str
-        Warnings about a broken floor of the history.
+        Warnings about a history below its floor.
 
     Examples
     --------
@@ -234,7 +234,7 @@ class Replay:
         )
 
     def totals(self) -> dict[str, float]:
-        """Return the sums over all requests.
+        """Return the sums of tokens, numbers and costs over all requests.
 
         Returns
         -------
@@ -296,10 +296,10 @@ class Replay:
             for name in ("cached", "written", "fresh", "dropped", "over", "output")
         ]
         rows = [
-            (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent")
+            (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of the tokens sent")
             for name, tokens in shown
         ]
-        cost = [] if np.isnan(totals["cost"]) else [f"Cost: {totals['cost']:,.4f}"]
+        cost = [] if np.isnan(totals["cost"]) else [f"Cost: ${totals['cost']:,.4f}"]
         title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
         title += f", {int(totals['sent']):,} tokens sent"
         return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
@@ -353,6 +353,6 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers, counting from 1; missing for events that never happen."""
+    """Return request numbers from 1, missing for events that never happen."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))

@@ -31,7 +31,7 @@ from budgetkit.trace import DEFAULT_ROLES, Roles, Trace
 from budgetkit.trace.tally import running_sums
 
 Preset = Callable[[Model], Budget]
-MOST_OTHERS = 30  # other conversations to learn the pace from; more add little
+MOST_OTHERS = 30  # other conversations that determine the pace; more add little
 _AT_ONCE = 100  # continuations planned at once, to bound memory
 
 
@@ -75,7 +75,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the spending limit.
 
-    For an event that has already happened, all three turns are the actual one.
+    For an event that has already happened, all three turns are the one at which it happened.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def outlook(
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
-    """Estimate the pace of a conversation from others of its kind."""
+    """Estimate a conversation's pace from its own turns and similar conversations."""
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
 

@@ -151,7 +151,7 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest live cached prefix that ends with an earlier request.
+        """Return the longest live prefix cached at the end of an earlier request.
 
         Two requests share at least the shortest prefix shared by adjacent requests between them.
         """
@@ -198,7 +198,7 @@ IDEAL = IDEAL_CACHE
 
 
 def provider_rules(model: str | Model) -> str:
-    """Return the name of a provider's prompt cache.
+    """Return the name of the prompt cache that a model uses.
 
     Parameters
     ----------
