@@ -123,7 +123,7 @@ def test_a_bill_is_kept_below_a_sum_by_the_largest_window() -> None:
         return float((2 * sent + 8 * 100).sum() / 1e6)
 
     assert bill(solution.value) <= 0.15 < bill(solution.value + 1)
-    with pytest.raises(ValueError, match="The input price is missing"):
+    with pytest.raises(ValueError, match="The input or output price is missing"):
         bill_at_most(1.0, bk.cost.Prices("nobody"))
 
 
