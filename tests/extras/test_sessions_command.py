@@ -140,7 +140,7 @@ def test_a_page_tells_one_thing(home: Path) -> None:
     (compaction,) = session.trace.fields["compactions"]
     left = sum(at > 0 for at in requests["gone"])
     assert compaction["at"] - 5 < left <= compaction["at"], "what its compaction took out"
-    assert "only the row as recorded was billed" in written
+    assert "only the recorded rule was billed" in written
     assert "Exact, from the provider" in written, "how sure each number is"
 
 
@@ -175,7 +175,7 @@ def test_without_sessions_a_made_up_one_is_offered(
     assert "budgetkit sessions made-up-session" in shown
     assert run(["sessions", "made-up-session"]) == 0
     assert run(["sessions", "7"]) == 2
-    assert "There is no session 7. None was found" in capsys.readouterr().err
+    assert "Unknown session 7. No sessions were found" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("home")

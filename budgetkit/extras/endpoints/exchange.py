@@ -132,7 +132,7 @@ class Answer:
 
     @property
     def document(self) -> Data:
-        """The body as a JSON object; empty if it is none."""
+        """The body as a JSON object, or an empty one if it is not."""
         with suppress(ValueError, RecursionError):
             value = json.loads(self.body)
             if isinstance(value, dict):
@@ -226,7 +226,9 @@ class _Loop(asyncio.SelectorEventLoop):
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    return httpx.create_ssl_context()  # reading the list of authorities takes longer than asking
+    return (
+        httpx.create_ssl_context()
+    )  # cached, because reading the certificates takes longer than a request
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:

@@ -38,9 +38,11 @@ def count_command(
     extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
-        raise ValueError("--ask and --ways count texts only. Leave --as out.")
+        raise ValueError("Invalid --as: --ask and --ways count texts only. Leave it out.")
     if provider and not models:
-        raise ValueError(f"--ask {provider} needs --model. Use the provider's name for the model.")
+        raise ValueError(
+            f"Missing --model for --ask {provider}. Pass the provider's name for the model."
+        )
     names = (*names, *models)
     if kind == "servers":
         return _servers(files, names[0] if names else "gpt-4o", as_json)
@@ -121,7 +123,7 @@ def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
-    """Count request bodies, each with its ledger."""
+    """Count request bodies, and list the tokens of each part."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
         (file, count_request(read_text(file), name)) for file in files for name in names or (None,)
@@ -204,14 +206,14 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
 
 
 def _basis_line(count: RequestCount) -> str:
-    """Describe the basis and the interval of a request count."""
+    """Describe the basis of a request count, and its interval."""
     basis = f"{count.basis[0].upper()}{count.basis[1:]}"
     if count.exact:
-        return f"{basis}: by the {count.counted_by}."
+        return f"{basis}: counted by the {count.counted_by}."
     low, high = count.interval
     most = "an unknown number" if high is None else f"{high:,}"
     missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
-    return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"
+    return f"{basis}, {low:,} to {most} tokens: counted by the {count.counted_by}.{missing}"
 
 
 #: The fields of a model that ``budgetkit models --json`` prints.
@@ -232,7 +234,7 @@ _FIELDS = (
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
-    A name that is not in the table is looked up as in all other commands, and the output names its substitute.
+    A name that is not in the table is looked up as in all other commands, and the output names the model used for it.
     """
     resolved = [*map(resolve, names)]
     rows = resolved or [*models()]
@@ -241,7 +243,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     columns = [
         "model",
         "window",
-        "holds",
+        "window for",
         "max output",
         "vocabulary",
         "exact",
@@ -257,10 +259,10 @@ def _row(model: Model) -> tuple[Any, ...]:
     return (
         model.name,
         model.window,
-        "prompt and answer" if model.kind == "shared" else "the prompt",
+        "prompt and answer" if model.kind == "shared" else "prompt only",
         model.max_output,
         model.encoding,
-        "yes" if model.encoding_is_own else "stands in",
+        "yes" if model.encoding_is_own else "no",
         model.provider,
         model.date,
         model.ends,
@@ -268,7 +270,7 @@ def _row(model: Model) -> tuple[Any, ...]:
 
 
 def redact_command(file: str, name: str) -> None:
-    """Print a file's conversations as lines of JSON, with filler for all words.
+    """Print a file's conversations as JSON lines, with filler for all words.
 
     Texts keep their size under the counter, names and ids are replaced, and fields that no figure uses are left out.
     """
@@ -277,5 +279,5 @@ def redact_command(file: str, name: str) -> None:
     way = counter(name)
     for _, trace in _conversations((file,)):
         line = to_line(redact(trace, way))
-        # Escaped, so that no text can command a terminal.
+        # Control characters are escaped, so that no text can control the terminal.
         click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))

@@ -296,7 +296,7 @@ def check(
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    # With undeclared sections in the pool, a misspelled section would be added, and the intended one would stay empty.
+    # If the pool took undeclared sections, a misspelled section would be added and the intended one stay empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
     messages = [{"role": "system", "content": text} for text in texts.values()]
@@ -381,7 +381,7 @@ def check(
     for demand in demands:  # a code is reported for one demand only
         codes = {finding.code for finding in notices}
         notices += [finding for finding in find(demand=demand) if finding.code not in codes]
-    if estimates:  # it says the same as that finding, and fails the check
+    if estimates:  # this failure replaces the finding with the same message
         notices = [finding for finding in notices if finding.code != "stand-in-without-buffer"]
     return CheckResult(
         failures=tuple(failures),
@@ -425,7 +425,7 @@ def _texts(prompts: Any) -> dict[str, str]:
 
 
 def _check_messages(trace: Trace) -> None:
-    """Reject a conversation with a misspelled key, whose value would not be counted."""
+    """Reject a conversation with a misspelled key, which would not be counted."""
     for key, value in trace.fields.items():
         if value and nearest_name(str(key), _PROMPTS):
             raise ValueError(
@@ -500,7 +500,7 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if sum(cut) <= most * len(cut):
         return []
-    problem = f"{sum(cut):,} of {len(cut):,} are cut, above the limit of {most:.0%}"
+    problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most:.0%}"
     mend = "- Raise a cap or the window, or allow a larger share."
     return [Failure("cut", "conversations", problem, mend)]
 
@@ -524,7 +524,7 @@ def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Requests:
-    """The demand of requests, one per row, and their places."""
+    """The demand of one or more requests, one per row."""
 
     budget: Budget
     where: str

@@ -40,7 +40,7 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
         f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
         session.gap_sentence,
     ]
-    what_if = "What if: the same messages under other rules; only the row as recorded was billed."
+    what_if = "What if: the same messages under other rules; only the recorded rule was billed."
     rules = figure(
         figures.rules_compared.title,
         " ".join([what_if, *replay_check(compared.table), *notices(compared.table)]),
@@ -97,7 +97,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
         requests = replay_requests(outcome, len(outcome.over)) | {"messages": messages}
     html = page(lead.title, state, {}, requests, "", lead)
     path = Path(output).expanduser()
-    # Nobody else can read it from its first byte on.
+    # Set before writing, so that nobody else can ever read the page.
     path.touch(mode=0o600)
     path.chmod(0o600)
     write_whole(output, html.encode())
