@@ -1,4 +1,4 @@
-"""Split a context window between the answer and the sources of a prompt.
+"""Split a context window between answer, instructions, history and sources.
 
 Counting
     `counter`, `model`, `count_request`
@@ -46,9 +46,7 @@ def __getattr__(name: str) -> Any:
 
         return version(__name__)
     if name not in _MODULE_OF:
-        message = (
-            f"Module {__name__!r} has no attribute {name!r}. Choose one of: {', '.join(__all__)}."
-        )
+        message = f"{__name__!r} has no attribute {name!r}. Choose one of: {', '.join(__all__)}."
         raise AttributeError(message, name=name)
     home = import_module(_MODULE_OF[name])
     value = getattr(home, name, None) if home.__name__ != __name__ else None

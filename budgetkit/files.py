@@ -19,7 +19,7 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return the path of a shipped folder, in a wheel or in a checkout."""
+    """Return the path of a shipped folder, in wheel or checkout."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name
@@ -31,7 +31,7 @@ def shipped_folder(name: str) -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder that holds the shipped data."""
+    """Return the folder of the shipped data."""
     return shipped_folder("data")
 
 

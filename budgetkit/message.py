@@ -95,7 +95,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage as written in a prompt, with any title on its own line."""
+        """The passage as in a prompt, with its title on a line."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -174,7 +174,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The content as a list of parts; a bare text becomes one text part."""
+        """The parts of the content; a bare text is one part."""
         content = self.raw.get("content")
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}
@@ -183,7 +183,7 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of the parts and of any refusal; none for null content."""
+        """The texts of the parts and of any refusal."""
         content = self.raw.get("content")
         refusal = self.raw.get("refusal")
         refused = (refusal,) if isinstance(refusal, str) else ()
@@ -194,7 +194,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The whole text of the message, with each part on its own line."""
+        """The whole text of the message, one line per part."""
         return "\n".join(self.texts)
 
     @property
@@ -250,7 +250,7 @@ class Message:
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of parts that cannot be counted, such as audio and files."""
+        """The kinds of uncountable parts, such as audio and files."""
         parts = (
             str(part.get("type"))
             for part in self.parts
@@ -266,7 +266,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if required content is missing; a tool result may be empty."""
+        """True if content is missing; a tool result may be empty."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -275,7 +275,7 @@ class Message:
 
     @property
     def is_cuttable(self) -> bool:
-        """True if the message can be cut to any size: a tool result without images."""
+        """True for a tool result without images, which can be shortened."""
         return self.role in RESULT_ROLES and not (self.images or self.uncounted)
 
     def with_text(self, text: str) -> Message:
@@ -364,7 +364,7 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return tool-call arguments as text; write parsed arguments as JSON."""
+    """Return tool-call arguments as text, writing parsed ones as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""Statistical promises about the next conversation, source or project, given n of them.
+"""Statistical promises about the next conversation, source or project.
 
 Observed numbers describe the observed data; a promise covers the next one. If the next number comes from the same
 distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
@@ -98,7 +98,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
-    """Describe an interval: a promise about the next unit, or the observed range.
+    """Describe an interval as a promise or as an observed range.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return a confidence interval for a ratio, from the ratios of random subsets.
+    """Return a ratio's confidence interval, from the ratios of subsets.
 
     Parameters
     ----------

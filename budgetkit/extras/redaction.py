@@ -1,4 +1,4 @@
-"""redact(): a shareable copy of a conversation, with filler words and unchanged sizes.
+"""redact(): shareable copies of conversations, with filler of equal size.
 
 Names of tools, parameters and JSON fields are replaced consistently. Data that no figure uses (metadata, ids, thoughts,
 image bytes, unknown fields) is omitted.
@@ -96,7 +96,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
 @dataclass(slots=True)
 class _Redaction:
-    """A redactor for messages, passages and schemas, with a record of replaced ids."""
+    """A redactor for messages, passages and schemas."""
 
     filler: Filler
     ids: dict[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class _Redaction:
         return raw
 
     def word(self, word: Any) -> Any:
-        """Replace a word of a format, such as a role, unless it is public."""
+        """Replace a format's word, such as a role, unless it is public."""
         if not isinstance(word, str):
             return self.value(word)
         return word if word in _public_words() else self.filler.name(word)

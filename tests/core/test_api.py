@@ -288,7 +288,7 @@ def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: Mod
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(
         AttributeError,
-        match=r"Module 'budgetkit' has no attribute 'Budgets'\. Choose one of: .*Budget, ",
+        match=r"'budgetkit' has no attribute 'Budgets'\. Choose one of: .*Budget, ",
     ):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
 

@@ -145,7 +145,7 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
         ),
         (
             ["--ask", "openai", "-m", "gpt-4o", "--as", "request"],
-            "--ask and --ways count texts only",
+            "they count texts only",
         ),
     ],
 )

@@ -164,7 +164,7 @@ CALLS = {
         memory_tokens("gpt-4o", X).messages_tokens""",
     "texts": """
         accuracy.compare(["chars/4"], X)["estimate"].tolist()
-        claims(X).set_index("claim").loc["too many by up to", "measured"]
+        claims(X).set_index("claim").loc["largest overcount", "measured"]
         AccuracyExplorer("chars/4", X).errors["estimate"].tolist()
         accuracy.ways(X, "chars/4")["tokens"].tolist()
         accuracy.kinds_of(X)""",

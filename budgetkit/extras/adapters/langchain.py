@@ -1,4 +1,4 @@
-"""LangChain and LangGraph: a runnable, a hook before the model, and a middleware for agents."""
+"""LangChain and LangGraph: a runnable, a pre-model hook and an agent middleware."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
 
 
 def _messages_of(native: Any) -> Iterator[Message]:
-    """Convert an answer to one message, and a request to one per part."""
+    """Convert an answer to one message, or a request to several."""
     if native.kind == "request":
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return

@@ -74,7 +74,7 @@ class KeptCounts:
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None if the file is broken."""
+        """Return the first row of a query, or None on failure."""
         try:
             with self.opened:
                 return self.opened.execute(query, values).fetchone()
@@ -106,7 +106,7 @@ class KeptCounts:
 
 @contextmanager
 def kept_counts(path: Path) -> Iterator[KeptCounts]:
-    """Open or create a file of counts; warn of its problems afterwards."""
+    """Open a file of counts, and warn of its problems afterwards."""
     store = KeptCounts(path)
     try:
         yield store
@@ -148,7 +148,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:
-    """Rename a broken file, unless another thread did so, and return the notices."""
+    """Rename a broken file, unless another thread did, and return notices."""
     with _MENDING:
         try:
             with closing(_opened(path)) as opened:

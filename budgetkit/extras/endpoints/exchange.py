@@ -67,7 +67,7 @@ class Key(httpx.Auth):
         return f"{line[:_SHOWN]}…"
 
     def _shows(self, word: str) -> bool:
-        """Return True if a word contains part of the key in any encoding."""
+        """Return True if a word contains part of the key, even encoded."""
         written = (word, unquote(word), _ESCAPE.sub(lambda code: chr(int(code[1], 16)), word))
         return any(run in form.casefold() for form in written for run in self._runs())
 
@@ -149,7 +149,7 @@ class Asking:
     timeout: float
 
     async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        """Send one request, and return the answer or a phrase that describes the failure."""
+        """Send one request, and return the answer or the problem and its fix."""
         try:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, _as_json(body))
@@ -226,9 +226,8 @@ class _Loop(asyncio.SelectorEventLoop):
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    return (
-        httpx.create_ssl_context()
-    )  # cached, because reading the certificates takes longer than a request
+    # Cached, because reading the certificates takes longer than a request.
+    return httpx.create_ssl_context()
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:

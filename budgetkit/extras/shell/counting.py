@@ -38,7 +38,9 @@ def count_command(
     extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
-        raise ValueError("Invalid --as: --ask and --ways count texts only. Leave it out.")
+        raise ValueError(
+            "Cannot use --ask or --ways with --as: they count texts only. Leave --as out."
+        )
     if provider and not models:
         raise ValueError(
             f"Missing --model for --ask {provider}. Pass the provider's name for the model."
@@ -109,7 +111,7 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name; standard input by default."""
+    """Yield each text with its name, by default standard input."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
@@ -160,7 +162,7 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
 def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
-    """List the MCP servers in configurations, with the tokens of their saved tool lists."""
+    """List configured MCP servers with the tokens of their saved tools."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}

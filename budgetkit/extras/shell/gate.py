@@ -1,4 +1,4 @@
-"""check(): a check of prompts, tools and conversations against a budget, for tests and pipelines.
+"""check(): checks of prompts, tools and conversations against a budget.
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
 are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
@@ -453,7 +453,7 @@ def _beside(trace: Trace) -> ProviderRequest:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Return a failure for uncounted content, or for an estimate without a buffer."""
+    """Return a failure for uncounted content or an estimate without buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -473,7 +473,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises; 0 if unknown."""
+    """Return the prompt size above which the price rises, or 0."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:

@@ -131,7 +131,7 @@ def _source(source: str) -> str | Piped:
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:
-    """Read tool schemas from a list, a request, or an MCP server's answer."""
+    """Read tool schemas from a list, request or MCP answer."""
     where = "standard input" if source == PIPE else one_line(source)
     try:
         data = json.loads(read_text(source), object_pairs_hook=unique_keys)

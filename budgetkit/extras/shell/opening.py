@@ -144,9 +144,7 @@ def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
     command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append(
-            "--allow-root"
-        )  # as root, for example in a container, JupyterLab needs this option
+        command.append("--allow-root")  # which JupyterLab needs as root, for example in a container
     with tempfile.TemporaryDirectory() as folder:
         if is_ours:
             extension = copytree(shipped_folder("scripts/lab"), Path(folder, "lab"))

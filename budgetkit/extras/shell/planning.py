@@ -93,7 +93,7 @@ def _replays(
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
-    """Explain why there is no cost in dollars, and how to get one."""
+    """Explain why the cost in dollars is missing, and suggest a fix."""
     if has_costs:
         return []
     problem = "no model is named"

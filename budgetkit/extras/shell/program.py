@@ -1,4 +1,4 @@
-"""The program: its commands, loaded when used, and its display of errors and warnings."""
+"""The program: its commands, and its display of errors and warnings."""
 
 from __future__ import annotations
 
@@ -113,9 +113,7 @@ def run(arguments: Sequence[str]) -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # addressed to the programmers of other libraries
+        warnings.simplefilter("ignore", DeprecationWarning)  # for programmers, not for users
         warnings.showwarning = note
         try:
             code = program.main(list(arguments), prog_name="budgetkit", standalone_mode=False)

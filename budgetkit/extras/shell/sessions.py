@@ -79,7 +79,7 @@ def sessions_command(
 def list_sessions(
     folder: str | None, newest: int, as_json: bool = False, by: str | None = None
 ) -> str:
-    """List the newest sessions with their bills, or show totals for all sessions.
+    """List the newest sessions with their bills, or show totals.
 
     Totals are by day, project, model or agent. Returns a session to analyse next.
     """
@@ -140,7 +140,7 @@ def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Add up sessions by a column; a sum without values is unknown."""
+    """Add up sessions by a column, with None for unknown sums."""
     groups: dict[str, dict[str, Any]] = {}
     counted = set()
     for row in rows:

@@ -1,4 +1,4 @@
-"""The page of ``budgetkit sessions NUMBER --report``, with answers, bill and alternative rules.
+"""The page that ``budgetkit sessions NUMBER --report`` writes.
 
 All figures of the session come from its record alone: prompts, cache reads, cost, and the tokens removed by its
 compactions. The cost of another rule is in one figure and its table, labelled as such.

@@ -80,7 +80,7 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share to reserve for the observed texts, in the worst mix."""
+        """Return the share to reserve for the observed texts."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
@@ -146,9 +146,7 @@ class FilledWindows:
         needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
         if documents >= needed:
             return ""
-        return (
-            f"too few {what} for a risk of {risk:g}: {documents} of the {needed} needed; add texts"
-        )
+        return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _found(self, mix: int, risk: float) -> float:
         """Return the share to reserve in one mix, found by iteration."""

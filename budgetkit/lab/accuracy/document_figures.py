@@ -176,7 +176,7 @@ _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Ch
 
 
 def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
-    """Cut each text into a model's tokens, and into groups of four characters."""
+    """Cut texts into a model's tokens and into groups of four characters."""
     exact: Any = counter(model)
     rough = counter(CHARACTERS)
     lines = []

@@ -1,4 +1,4 @@
-"""Errors of counters, one row per document and counter, and their summary by group.
+"""Errors of counters by document, and their summary by group.
 
 error = estimate / exact - 1
 """
@@ -51,7 +51,7 @@ USES = {
     ),
     "tokenizer": (
         "little, on this machine",
-        "tight budgets, and any count that can be exact",
+        "tight budgets, and exact counts in general",
     ),
     "endpoint": (
         "a network call for each new text",
@@ -270,9 +270,9 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
 
 
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
-    """Return a number's 95 % interval from resampled sources.
+    """Return the 95 % confidence interval of a number, from resampled sources.
 
-    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources say little about their
+    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources show little of their
     own spread (Student's t); the interval is widened for both. Fewer than six sources give no interval.
     """
     if sources < FEWEST_FOR_A_GAIN:
@@ -287,7 +287,7 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
 
 _LONGEST_TOKEN = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
 _WORD_END = re.compile(r"\S ")
-# Half a surrogate pair: U+FFFD, which stands for it, has three bytes, but `replace` writes one.
+# Half a surrogate pair: its replacement, U+FFFD, has three bytes, but `replace` writes one.
 _HALF = re.compile("[\ud800-\udfff]")
 
 

@@ -113,7 +113,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     risks = sorted(set(100 * table["risk"]))
     x_axis = {
         "type": "log",
-        "title": "accepted chance of an overflow",
+        "title": "accepted risk of overflow",
         "tickvals": risks,
         "ticktext": [f"{risk:g} %" for risk in risks],
         "tickangle": 0,

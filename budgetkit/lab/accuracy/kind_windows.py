@@ -62,7 +62,7 @@ class Resampled:
         return risk
 
     def needed(self, _: float, risk: float) -> float:
-        """Return the share to reserve for the observed kinds, whatever the window's size."""
+        """Return the share to reserve for the observed kinds of text."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = float(np.quantile((exact / estimate)[kind], 1 - risk, method="higher"))
@@ -114,7 +114,7 @@ def _below(sizes: Ints, random: np.random.Generator) -> Ints:
 
 
 def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Split windows into batches by number of documents, at least one window each."""
+    """Split windows into batches of a limited number of documents."""
     piece = np.cumsum(documents) // _AT_ONCE
     yield from (chosen[piece == number] for number in np.unique(piece))
 
@@ -135,7 +135,7 @@ def has_sources(errors: pd.DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of each kind; a group is one source of one kind.
+    """The sources of each kind, in groups of one source and kind.
 
     Attributes
     ----------

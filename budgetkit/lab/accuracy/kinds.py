@@ -179,7 +179,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect the language of a text, or return "" if it is unclear.
+    """Detect a text's language, or return "" if it is unclear.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the documents' labels for some kinds, or None if one is unknown.
+    """Return the labels of some kinds, or None if one is unknown.
 
     A language restricts the classes that have it; other classes are not restricted.
 

@@ -39,7 +39,7 @@ class Client(Protocol):
     """The part of ``dask.distributed.Client`` used here."""
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Call a function on a worker, and return the future of its result."""
+        """Call a function on a worker, and return a future."""
         ...
 
     def ncores(self) -> dict[str, int]:

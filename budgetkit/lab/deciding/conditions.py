@@ -95,7 +95,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain why there are too few conversations, or return "" if there are enough."""
+        """Explain why there are too few conversations, or return ""."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)

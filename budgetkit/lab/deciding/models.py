@@ -1,4 +1,4 @@
-"""Comparison of models on the same conversations, and the effect of more tokens."""
+"""Comparison of models, and the effect of more tokens."""
 
 from __future__ import annotations
 

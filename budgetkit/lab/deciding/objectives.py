@@ -1,4 +1,4 @@
-"""Objectives to minimise, computed from a replay, and the gain of a setting.
+"""Objectives to minimise, and the gain of a setting.
 
     gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
 
@@ -25,9 +25,7 @@ from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED
 
 Summaries = Literal["lost", "kept"]
-_ALL_PARTS_UP_TO = (
-    11  # conversations; up to this number, every subset is used; for more, some are drawn
-)
+_ALL_PARTS_UP_TO = 11  # conversations; with more, not all subsets are used, but a random sample
 _PARTS = 1_999
 _MOST_PARTS = 39_999
 _LARGE = 1 / 3  # share of the whole in one conversation
@@ -50,7 +48,7 @@ class Objective:
         return self.measure(outcome, **options)
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
-        """Describe the change from the current setting, as in "cuts 8 % fewer tokens"."""
+        """Describe the change from the current setting in words."""
         change = f"more{self.unit}" if more else self.less
         return f"{self.verb} {size}{change} than the current setting"
 
@@ -291,7 +289,7 @@ def _parts(conversations: int, seed: int, risk: float) -> Floats:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage, with up to one decimal place below 10.
+    """Format a share as a percentage, with one decimal below 10.
 
     Examples
     --------

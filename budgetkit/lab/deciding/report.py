@@ -73,7 +73,7 @@ class TuningReport:
         return " ".join([*sentences, *tuned.notices])
 
     def holds(self, row: int) -> bool:
-        """Return True if the interval of a setting's gain is entirely above 0."""
+        """Return True if a setting's gain is reliably above 0."""
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def _cell(value: Any) -> str:
 
 
 def _as_text(text: str) -> str:
-    """Escape the characters that Markdown would read as a link, markup or a cell."""
+    """Escape the characters that have a meaning in Markdown."""
     return re.sub(r"[\\`*\[\]<|]", r"\\\g<0>", text)
 
 

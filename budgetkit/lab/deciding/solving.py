@@ -1,4 +1,4 @@
-"""Find the smallest or largest size of a line that meets a condition.
+"""Search for the size of a line that meets a condition.
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
@@ -60,7 +60,7 @@ class Solution:
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
-        Tokens between two sizes of the grid; a scan may miss a size between them. 1 for a bisection.
+        Tokens between two sizes of the grid, or 1 for a bisection. A scan may miss a size between them.
     budget : Budget, optional
         The budget with that size.
     binds : str
@@ -217,7 +217,7 @@ class LineSearch:
         return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:
-        """Plan all rows at one size of the line; return None if impossible."""
+        """Plan all rows at one size of the line, if possible."""
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
             budget = self.budget.assign(**{self.line: size})
@@ -279,7 +279,7 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Describe the section that loses most at the best size, and its limit."""
+        """Describe the section that loses most, and its limit."""
         at = f"with {self.line} = {far:,}"
         plans = self.plan_demands(far)
         if plans is None:

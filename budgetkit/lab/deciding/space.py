@@ -1,4 +1,4 @@
-"""The search space: values to try by line, and a reserve for the next answers.
+"""The values to try for each line, and a reserve for answers.
 
     smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
 
@@ -35,7 +35,7 @@ Kind = Literal["all", "call", "text"]
 
 @dataclass(frozen=True)
 class AnswerReserve:
-    """A reserve for the answer, and the risk that an answer is longer.
+    """A reserve for the answer, and its risk.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class AnswerReserve:
 
     @property
     def is_promise(self) -> bool:
-        """True if there are enough conversations for a promise about the next one."""
+        """True if there are enough conversations for a promise."""
         return self.conversations >= needed(self.risk)
 
     @property
@@ -309,7 +309,7 @@ def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The current budget and policy, the values to try, and the minimum reserve."""
+    """The current setting, the values to try, and the minimum reserve."""
 
     budget: Budget
     policy: Policy
@@ -365,7 +365,7 @@ class SearchSpace:
         }
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a line's value in tokens, or the whole window without a cap."""
+        """Return a line's value in tokens; no cap is the window."""
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))

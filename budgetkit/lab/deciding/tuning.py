@@ -1,4 +1,4 @@
-"""Tune a budget on your own conversations, and test it on held-out conversations.
+"""Tuning of a budget on conversations, tested on held-out ones.
 
 Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
 other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
@@ -166,7 +166,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason why each setting is excluded, or "" if it is allowed."""
+        """The reason for excluding each setting, or "" if it is allowed."""
         floor = self.space.floor
         reasons = [""] * self.tried
         for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
@@ -215,7 +215,7 @@ class TuningResult:
 
     @cached_property
     def row(self) -> int | None:
-        """The table row of the candidate; None if the current setting is best."""
+        """The table row of the candidate, or None for the current setting."""
         return self.choice(self.parts[0])
 
     @property
@@ -282,7 +282,7 @@ class TuningResult:
         return self.gain_at(self.row)
 
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
-        """Return the gain of a table row, where None is the current setting.
+        """Return the gain of a table row, or of the current setting (None).
 
         The gain of the candidate is pooled: each half is measured with the setting chosen by the other half. Any other
         row is measured on the second half. Its interval is corrected for multiple comparisons, over all rows of the
@@ -356,7 +356,7 @@ def tune(
     no_more: Collection[str] = (),
     **options: Any,
 ) -> TuningResult:
-    """Choose the best setting of some lines, and test it on held-out conversations.
+    """Choose the best setting, and test it on held-out conversations.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ PRICED = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True)
 class Price:
-    """A price in US dollars per million tokens, by the size of the request.
+    """A price in US dollars per million tokens, by request size.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, or None if there are too few."""
+    """Return the coefficient of variation of turns; None for few turns."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))

@@ -1,4 +1,4 @@
-"""Memory lost to pruning: the share of needed earlier messages that are present."""
+"""Memory lost to pruning: the share of needed messages still present."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from budgetkit.trace import Trace
 #: The source of evidence that the trace does not mark.
 PROXY = "proxy: repeated rare word"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
-_PLAIN = re.compile(
-    r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?"
-)  # the same for ASCII, but faster
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # for ASCII, faster
 _SHORTEST = 3
 _MOST = 3  # maximum number of messages with a rare word
 

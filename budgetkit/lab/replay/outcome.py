@@ -1,4 +1,4 @@
-"""Replay: the outcome of replaying a conversation under a policy, by request and message."""
+"""Outcomes of replays, by request and by message."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ class Replay:
 
     @property
     def acts(self) -> Flags:
-        """True for each request in which the policy summarised, shrank or dropped anything."""
+        """True for each request in which the policy changed the history."""
         kept = self.kept
         return np.array(kept.summaries) + kept.shrunk_messages + kept.dropped_messages > 0
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request in dollars, or NaN if a price is unknown."""
+        """Cost of each request in dollars, NaN if unknown."""
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls, or NaN if a price is unknown.
+        """Cost of each request's summary calls in dollars, NaN if unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a
         separate prompt pays for it in full, or writes it to the cache if the system does so.
@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, or 0 if there are none."""
+        """Input tokens of each request's summary calls, 0 without any."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)

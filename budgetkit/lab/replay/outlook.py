@@ -1,4 +1,4 @@
-"""Outlook: the turns left until a cut, a full window, or a spending limit."""
+"""Forecasts of the first cut, the full window and the spending limit."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Forecast:
 
     @cached_property
     def contexts(self) -> Ints:
-        """The context size after each recorded and each drawn turn, one row per continuation."""
+        """The context size after each turn, one row per continuation."""
         counts = self.trace.counts(self.counter, self.framing)
         known = counts[: self.trace.turns[0].start].sum() + np.cumsum(self.sizes)
         ahead = paths(self.sizes, self.turns, int(known[-1]), self.samples, self.seed, self.pace)

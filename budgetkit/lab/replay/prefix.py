@@ -212,7 +212,7 @@ class PrefixLayout:
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message that are not pruned in their own turn's request."""
+        """Tokens before each message that are not pruned in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
@@ -350,7 +350,7 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Return True for each message that can be pruned in its own turn."""
+    """Return True for messages that can be pruned in their own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",

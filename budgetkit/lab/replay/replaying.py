@@ -1,4 +1,4 @@
-"""replay(): replays of a trace under a budget and a pruning policy, request by request.
+"""replay(): replays of a trace under a budget and a policy.
 
 At each request the budget determines the limit of the history, the policy decides which messages to drop, and the
 unchanged part of the last request determines the tokens that the provider's prompt cache may hold. Texts are counted
@@ -302,7 +302,7 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's unit, for turns (True) and calls (False)."""
+        """The first message of each unit, for turns (True) and calls (False)."""
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
         }

@@ -196,7 +196,7 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
-    """Return True if at least a fifth of a text is Chinese, Japanese or Korean.
+    """Return True if at least a fifth of a text is CJK.
 
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)
@@ -313,7 +313,7 @@ def rows(
     language: str = "",
     most: int = 10**9,
 ) -> Corpus:
-    r"""Read a column of a JSONL or CSV file, one document per row.
+    r"""Read a column of a JSONL or CSV file, by row.
 
     Parameters
     ----------
