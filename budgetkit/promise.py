@@ -86,7 +86,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Examples
     --------
     >>> lacking(8, 0.05)
-    'a promise of 5 % needs 19 conversations, but there are 8'
+    'a promise at 5 % risk needs 19 conversations, but there are 8'
     >>> lacking(19, 0.05)
     ''
     """
@@ -94,7 +94,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     if units >= fewest:
         return ""
     verb = "is" if units == 1 else "are"
-    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, but there {verb} {units:,}"
+    return f"a promise at {100 * risk:g} % risk needs {fewest:,} {kind}, but there {verb} {units:,}"
 
 
 def range_of(units: int, risk: float, kind: str) -> str:

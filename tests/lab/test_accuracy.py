@@ -107,7 +107,7 @@ def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> N
     errors = errors_of([100, 110] * 160, [100] * 320)
     by_eight = errors.assign(source=[str(row % 8) for row in range(320)])
     by_twenty = errors.assign(source=[str(row % 20) for row in range(320)])
-    lacks = "a promise of 5 % needs 19 sources, but there are 8"
+    lacks = "a promise at 5 % risk needs 19 sources, but there are 8"
     assert accuracy.buffer_for(by_eight, 4_096, risk=0.05).warning == lacks
     assert accuracy.buffer_for(by_twenty, 4_096, risk=0.05).warning == ""
     assert "needs 99 sources" in accuracy.buffer_for(by_twenty, 4_096, risk=0.01).warning

@@ -31,7 +31,7 @@ def test_of_fewer_conversations_than_a_promise_needs_there_is_a_sentence_and_no_
     solution = bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05))
     assert solution.value is None and not solution.holds
     assert str(solution) == (
-        "Found no window in which at most 5 % of the next conversations are cut on average: a promise of 5 % "
+        "Found no window in which at most 5 % of the next conversations are cut on average: a promise at 5 % risk "
         "needs 19 conversations, but there are 8. The smallest window that cuts none of these is 9,500 tokens."
     )
     assert (

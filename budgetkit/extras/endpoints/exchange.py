@@ -106,7 +106,7 @@ def key_from_environment(variable: str, headers: Callable[[str], dict[str, str]]
     strange = sum(not "!" <= sign <= "~" for sign in value)
     if strange or not 2 * _RUN <= len(value) <= _LONGEST:
         raise ValueError(
-            f"Invalid key in {variable}: {len(value):,} characters, {strange} of them blank or not ASCII. A key has "
+            f"Invalid key in {variable} (characters: {len(value):,}, blank or not ASCII: {strange}). A key has "
             f"{2 * _RUN} to {_LONGEST:,} letters, digits and punctuation marks; copy it again."
         )
     return Key(variable, headers, value)

@@ -319,7 +319,7 @@ def buffer_for(
     -------
     Buffer
         The buffer with its interval, and a warning if there are too few documents or only other kinds. Its `kinds` are
-        those it covers.
+        the kinds covered.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
 
 
 #: Draw each document's error, class by class.
-document_errors = Question("On what is the count wrong?", _table, _draw_strip)
+document_errors = Question("On which documents is the count wrong?", _table, _draw_strip)
 
 
 CHARACTERS = "chars/4"

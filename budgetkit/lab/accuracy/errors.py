@@ -206,8 +206,8 @@ def summary(
         One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
         mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 need 19 documents), and the
         worst error. The interval comes from resampling whole sources, because texts of one source are alike; it is
-        missing below six sources. A document without a source counts as a source; with fewer than six sources, so does
-        each class in each language.
+        missing below six sources. A document without a source is its own source; with fewer than six sources, each
+        class in each language counts as one.
 
     Examples
     --------

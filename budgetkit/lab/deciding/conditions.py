@@ -162,7 +162,7 @@ def cut_at_most(
     >>> cut_at_most(0.05).name
     'at most 5 % of the next conversations are cut on average'
     >>> cut_at_most(0.05).lacking(8)
-    'a promise of 5 % needs 19 conversations, but there are 8'
+    'a promise at 5 % risk needs 19 conversations, but there are 8'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
         raise ValueError(

@@ -56,7 +56,7 @@ class Solution:
     so_that : str
         The condition in words.
     find : {"smallest", "largest"}
-        The size searched for.
+        The extreme that was searched for.
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int

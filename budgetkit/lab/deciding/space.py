@@ -53,7 +53,7 @@ class AnswerReserve:
     Examples
     --------
     >>> AnswerReserve(90, risk=0.05, conversations=8, longest=90, cut_short=0.0).sentence
-    'The longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations, but there are 8.'
+    'The longest answer seen has 90 tokens; a promise at 5 % risk needs 19 conversations, but there are 8.'
     """
 
     tokens: int
@@ -80,7 +80,7 @@ class AnswerReserve:
                 f"tokens, judged by {self.conversations:,} conversations."
             )
         reason = lacking(self.conversations, self.risk)
-        return f"The longest answer seen has {self.longest:,} tokens; no promise: {reason}."
+        return f"The longest answer seen has {self.longest:,} tokens; {reason}."
 
 
 def answer_reserve(

@@ -386,7 +386,7 @@ def tune(
         raises stops the tuning.
     risk : float, optional, default 0.05
         Accepted share of answers longer than their reserve: settings that reserve less than
-        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes none.
+        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes no settings.
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost or as kept.
     no_more : collection of str

@@ -218,7 +218,7 @@ class Forecast:
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
             """Return the excess in drawn turns.
 
-            The demand of a section is its current tokens, those of earlier drawn turns, and the turn's own.
+            A section's demand is its current tokens, plus those of the drawn turns up to this one.
             """
             demands = {}
             for name, column in sums.items():
