@@ -97,7 +97,7 @@ def test_too_few_documents_are_said_to_be_too_few() -> None:
         "too few documents for a risk of 0.05: 5 of 30 needed; add texts"
     )
     assert (
-        "until there are 1000"
+        "of 1000 needed"
         in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
     )
 

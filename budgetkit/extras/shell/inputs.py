@@ -156,7 +156,7 @@ def tools_in(data: Any, where: str = "the list") -> list[dict[str, Any]]:
     return [dict(tool) for tool in tools.listed]
 
 
-#: The kinds of values under some keys of a schema.
+#: The types of the values of some schema keys.
 _SHAPES = {
     "properties": Mapping,
     "enum": list | tuple,

@@ -53,7 +53,7 @@ def sessions_command(
                 ]
             )
         return None
-    # The answers need pandas, and the page the explorers, which the list need not wait for.
+    # Imported here, because the list needs neither pandas nor the explorers.
     answers = import_module("budgetkit.extras.shell.sessions_answers")
     if which is None:
         _, files = find(folder)

@@ -184,7 +184,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 Setting = Raw  # the name of a value, by line
 Values = Mapping[
     str, Mapping[Any, Any]
-]  # the values of a line by the names that a table gives them
+]  # for each line, its values by the names shown in tables
 NO_CAP = "no cap"
 CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
