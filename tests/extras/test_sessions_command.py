@@ -219,7 +219,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     assert (
         "tokens. Use --window to set a smaller window" in shown and "in tokens and dollars" in shown
     )
-    assert "Each turn counts as one request. Use --by request to count one for each answer" in shown
+    assert "Each turn counts as one request. Use --by request to count each answer as one" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
