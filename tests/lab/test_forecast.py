@@ -423,7 +423,7 @@ def test_an_agent_gets_the_sentence_before_its_bursts_show() -> None:
 def test_a_source_whose_others_come_in_bursts_gets_the_sentence_before_it_shows() -> None:
     """Two turns of a session of a coding agent tell nothing of it; bands of such sessions held in 63 of 100."""
     session = [40, 60, 30, 4_000, 20, 50, 30, 40]
-    assert "turns of the others come in bursts" in notice([40, 60], [session] * 3)
+    assert "turns of other conversations come in bursts" in notice([40, 60], [session] * 3)
     assert notice([40, 60], [session] * 2) == "", "two others are no source"
     assert notice([40, 60], [[40, 60, 30, 90, 20, 50]] * 3) == "", "turns that differ are no bursts"
 

@@ -214,7 +214,7 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
                 raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
             if place == "of a schema" and not isinstance(entry, _SHAPES.get(key, object)):
                 raise ValueError(
-                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as JSON Schema defines it."
+                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as valid JSON Schema."
                 )
             members = entry.items() if key == "properties" and isinstance(entry, Mapping) else ()
             for name, member in members:

@@ -32,7 +32,7 @@ Data = dict[str, Any]
 
 
 def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFrame) -> Lead:
-    """Return the three answers and their figures, without texts."""
+    """Return the answers at the top of the page, with their figures."""
     largest = [f"{row['what']} {row['share']:.0%}" for row in largest_of(filled).to_dict("records")]
     prompt = int(filled["tokens"].sum())
     sentences = [

@@ -49,7 +49,7 @@ MOST = 600  # points; more would overlap
 _FIRST = ("document", "class", "language", "exact", "estimate", "error", "characters", "begins")
 _BEGINNING = 60  # characters
 _GOLDEN = 0.6180339887498949
-_SIDES = "← too few: overflows · too many: wastes →"
+_SIDES = "← undercount: overflow · overcount: waste →"
 
 
 def _table(

@@ -194,7 +194,7 @@ errors_by_class = Question(
 )
 
 #: Draw the safety buffer over the accepted risk of an overflow.
-buffers = Question("What buffer does a risk need?", _buffers, _draw_buffers, _say_buffers)
+buffers = Question("How large a buffer does each risk need?", _buffers, _draw_buffers, _say_buffers)
 
 #: Draw how much text fills a window, by language.
 language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax, _say_tax)

@@ -166,7 +166,7 @@ def cut_at_most(
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
         raise ValueError(
-            f"Invalid share {share} of {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
+            f"Invalid share {share} or unit {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
         )
     is_promise = not only_these and 0 < share < 1
 

@@ -182,9 +182,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 
 Setting = Raw  # the name of a value, by line
-Values = Mapping[
-    str, Mapping[Any, Any]
-]  # for each line, its values by the names shown in tables
+Values = Mapping[str, Mapping[Any, Any]]  # for each line, its values by the names shown in tables
 NO_CAP = "no cap"
 CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
@@ -291,7 +289,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
-    """Convert the values to try to mappings by name, one per line."""
+    """Return the values to try by line, each with its name."""
     if not vary:
         raise ValueError(
             "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."

@@ -151,7 +151,7 @@ class TuningResult:
 
     @property
     def of(self) -> int:
-        """The number of all settings."""
+        """The total number of settings, tried or not."""
         return prod(map(len, self.space.values.values()))
 
     @property

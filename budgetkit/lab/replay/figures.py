@@ -319,7 +319,7 @@ timeline = Question(
 )
 #: Draw the tokens of each request that are read from the prompt cache, written to it, or neither.
 caching = Question(
-    "How much is read again from the cache?", _caching_table, _draw_caching, _say_caching
+    "How much is read from the cache?", _caching_table, _draw_caching, _say_caching
 )
 #: Draw the spending up to each request, for each policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)

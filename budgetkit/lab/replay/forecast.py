@@ -181,7 +181,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     Examples
     --------
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 3)
-    'turns of the others come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
+    'turns of other conversations come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 2)
     ''
     >>> bursts_notice([10, 9], [[10, 20, 10, 20, 10, 20]] * 3)
@@ -199,7 +199,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     middle = float(np.median([*map(_variation, known)]))
     if middle <= _BURST_OF_OTHERS:
         return ""
-    return _BURSTS.format("turns of the others", 100 * middle)
+    return _BURSTS.format("turns of other conversations", 100 * middle)
 
 
 def _variation(sizes: Sizes) -> float | None:

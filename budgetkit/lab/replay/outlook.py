@@ -216,7 +216,7 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the excess in drawn turns.
+            """Return the history's excess in each drawn turn.
 
             A section's demand is its current tokens, plus those of the drawn turns up to this one.
             """
