@@ -174,7 +174,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The parts of the content; a bare text is one part."""
+        """The content as parts, of which a bare text is one."""
         content = self.raw.get("content")
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}

@@ -328,7 +328,7 @@ def check(
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         asked = _beside(trace)
-        # Fields of a file, such as its title, are no fields of the request.
+        # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in asked.uncounted if not part.startswith("field ")]
         if any(map(trace.fields.get, FURTHER_PAGES)):
             uncounted.append("further pages of messages")
@@ -444,7 +444,7 @@ def _check_messages(trace: Trace) -> None:
 
 
 def _beside(trace: Trace) -> ProviderRequest:
-    """Read the fields of a recorded request other than its messages and tools."""
+    """Read a recorded request's fields, except its messages and tools."""
     return read_request(
         {**trace.fields, **_NO_MESSAGES.get(trace.fields.get("format"), {"messages": []})}
     )

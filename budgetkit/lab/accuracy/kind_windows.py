@@ -274,7 +274,7 @@ class Sources:
 
 
 def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
-    """Fill windows with documents of one group; see :mod:`budgetkit.lab.accuracy.buffers`."""
+    """Fill windows with documents of one group, and return their log ratios."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
     places = random.integers(0, len(estimate), (_WINDOWS, fill))

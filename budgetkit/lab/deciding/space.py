@@ -363,7 +363,7 @@ class SearchSpace:
         }
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a line's value in tokens; no cap is the window."""
+        """Return a line's value in tokens, or the window if uncapped."""
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))

@@ -203,7 +203,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns; None for few turns."""
+    """Return the coefficient of variation of turns, unless they are few."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
