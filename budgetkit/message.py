@@ -371,7 +371,7 @@ def _as_json(arguments: object) -> str:
 
 
 def _fields_without_role(raw: object) -> str:
-    """Explain why a value is not a message with a role."""
+    """Describe the fields or type of a value without a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:

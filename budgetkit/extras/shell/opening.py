@@ -65,7 +65,7 @@ def explore_command(file: str, **server: Any) -> int:
 
 
 def server_options(port: int | None, no_browser: bool) -> list[str]:
-    """Return the options of a server that serves a page."""
+    """Return the command-line options for a page's server."""
     options = ["--no-browser"] if no_browser else []
     return [*options, f"--port={port}"] if port else options
 

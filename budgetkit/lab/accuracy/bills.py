@@ -29,7 +29,7 @@ class Bill:
     slope : float
         Billed tokens per counted token.
     low, high : float
-        Differences from their leave-one-out estimates between which 90 % of the readings lie, in tokens.
+        Range of the middle 90 % of the readings' errors, in tokens; each reading is estimated from the others.
     readings : int
         Number of readings.
 
