@@ -318,9 +318,7 @@ timeline = Question(
     "What fills the window, request by request?", _timeline_table, _draw_timeline, _say_timeline
 )
 #: Draw the tokens of each request that are read from the prompt cache, written to it, or neither.
-caching = Question(
-    "How much is read from the cache?", _caching_table, _draw_caching, _say_caching
-)
+caching = Question("How much is read from the cache?", _caching_table, _draw_caching, _say_caching)
 #: Draw the spending up to each request, for each policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
 #: Draw each message from its first request to its last.

@@ -16,12 +16,13 @@ spread is too wide for sources that it was not fitted to: at 0.7 of it, the midd
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
 (chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same. The middle 90 % of paths then covered 94 to 100 of
-100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with 25 and 0.112
-the band covers 13 of the 14 long ones, with thirty turns seen, at a factor of 1.5; without them it covers 12 at 1.3.
-The eighth source is a session of a coding agent, whose turns come in bursts; no useful band contains such a session,
-and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation of the turns of three
-agents is 150 to 220 % of their mean (2026-11-23): bands covered 63 % at a factor of 9, and with other sessions 42 % at
-24. A few turns do not show this, but other sessions of the same kind do.
+100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with thirty turns
+seen, the band covers 13 of the 14 long conversations and is wide by a factor of 1.5; without 25 and 0.112, it covers
+12, by a factor of 1.3. The eighth source is a session of a coding agent, whose turns come in bursts; no useful band
+contains such a session, and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation
+of the turns of three agents is 150 to 220 % of their mean (2026-11-23): bands wide by a factor of 9 covered 63 %, and
+bands from other sessions, wide by a factor of 24, covered 42 %. A few turns do not show this, but other sessions of the
+same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
 from them, since a few turns say less about the future than the growth of such conversations. With nine or more that
