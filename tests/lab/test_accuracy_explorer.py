@@ -557,9 +557,7 @@ def test_the_accuracy_explorer_begins_with_the_door() -> None:
 
 def test_too_few_documents_are_said_to_be() -> None:
     explorer = AccuracyExplorer("chars/4", toy(2))
-    assert any(
-        "too few documents for a risk" in text for text in explorer.view.state["status"]["more"]
-    )
+    assert any("documents for a risk" in text for text in explorer.view.state["status"]["more"])
     assert "too few" in explorer.texts["python"].splitlines()[0]
 
 
