@@ -1,4 +1,4 @@
-"""Split a context window between the answer and the sources of a prompt.
+"""Split a context window between answer, instructions, history and sources.
 
 Counting
     `counter`, `model`, `count_request`
@@ -18,17 +18,17 @@ Everything else is reached through its module: `budgetkit.truncation.truncate`. 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as typing's, which takes longer to import than all of this file
+TYPE_CHECKING = False  # instead of typing's, which takes longer to import than this whole file
 if TYPE_CHECKING:
     from typing import Any
 
-# pathlib would take longer to import than all of this file
+# pathlib would take longer to import than this whole file
 with open(f"{__file__}i", encoding="utf-8") as _stub:
     _LISTED, _, _UNLISTED = _stub.read().partition("# Modules that completion does not list\n")
 
 
 def _modules(lines: str) -> dict[str, str]:
-    """Read the module of each name from stub lines such as `from budgetkit.plan import fit as fit`."""
+    """Map public names to modules, from the import lines of the stub."""
     words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in words}
 
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
         return version(__name__)
     if name not in _MODULE_OF:
-        message = f"{__name__} has no {name!r}. Choose one of: {', '.join(__all__)}."
+        message = f"{__name__!r} has no attribute {name!r}. Choose one of: {', '.join(__all__)}."
         raise AttributeError(message, name=name)
     home = import_module(_MODULE_OF[name])
     value = getattr(home, name, None) if home.__name__ != __name__ else None

@@ -19,7 +19,7 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return the path of a shipped folder, in a wheel or in a checkout."""
+    """Return the path of a shipped folder, in wheel or checkout."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name
@@ -31,7 +31,7 @@ def shipped_folder(name: str) -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder that holds the shipped data."""
+    """Return the folder of the shipped data."""
     return shipped_folder("data")
 
 
@@ -68,13 +68,13 @@ def data_path(name: str) -> Path:
 
 
 def read_bytes(name: str) -> bytes:
-    """Read one shipped data file."""
+    """Read the bytes of one shipped data file."""
     return data_path(name).read_bytes()
 
 
 def read_table(name: str) -> list[dict[str, str]]:
     """Read one shipped CSV file without its provenance line."""
-    import csv  # 3 ms that importing budgetkit need not pay
+    import csv  # imported here, because it takes 3 ms
 
     return list(csv.DictReader(read_bytes(name).decode().splitlines()[1:]))
 
@@ -82,13 +82,15 @@ def read_table(name: str) -> list[dict[str, str]]:
 @cache
 def read_toml(name: str) -> dict[str, Any]:
     """Read one shipped TOML file and cache it."""
-    import tomllib  # 5 ms that importing budgetkit need not pay
+    import tomllib  # imported here, because it takes 5 ms
 
     return tomllib.loads(read_bytes(name).decode())
 
 
 def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
-    """Read one table of a TOML file; ``like`` names the row that supplies missing fields.
+    """Read one table of a TOML file, completing rows from others.
+
+    A row's ``like`` names the row that supplies its missing fields.
 
     Examples
     --------
@@ -157,20 +159,20 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name inside a folder, or raise an error if it leads elsewhere.
+    """Return a name unchanged, or reject it if it contains a path.
 
     >>> plain_name("../x")
     Traceback (most recent call last):
-    ValueError: Invalid id of a session or message: '../x'. Use a name without a path.
+    ValueError: Invalid id '../x' of a session or message. Use a name without a path.
     """
     if name in ("", ".", "..") or {*name} & {*"/\\:\0"}:
         raise ValueError(
-            f"Invalid id of a session or message: {ascii(name)[:80]}. Use a name without a path."
+            f"Invalid id {ascii(name)[:80]} of a session or message. Use a name without a path."
         )
     return name
 
 
-# A view may count without end, and a computed column may fill the memory.
+# A view may run without end, and a computed column may exhaust memory.
 _COMPUTED = (
     "SELECT 1 FROM sqlite_master AS it JOIN pragma_table_xinfo(it.name)"
     " WHERE it.name IN ('session', 'message', 'part') AND (it.type = 'view' OR hidden)"
@@ -179,14 +181,14 @@ _COMPUTED = (
 
 def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     """Read rows of an SQLite file without changing it."""
-    sqlite3 = import_module("sqlite3")  # which a list without databases need not wait for
-    # Without a log file there is no writer, so no lock is needed, which would create a file.
+    sqlite3 = import_module("sqlite3")  # imported here, because most lists contain no database
+    # Without a log file no program is writing, so the file needs no lock; a lock would create a file.
     is_written = path.with_name(f"{path.name}-wal").exists()
     place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
     try:
         with closing(sqlite3.connect(place, uri=True)) as connection:
             if connection.execute(_COMPUTED).fetchone():
-                raise sqlite3.Error("it computes its rows")
+                raise sqlite3.Error("it contains a view or a computed column")
             return list(connection.execute(query, values))
     except sqlite3.Error as error:
         raise ValueError(
@@ -203,7 +205,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     if named.exists() and not (named.is_file() or named.is_dir()):
         named.write_bytes(content)
         return
-    goal = Path(os.path.realpath(named))  # a link is kept
+    goal = Path(os.path.realpath(named))  # the target of a link, so that the link stays
     if goal.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(named))
     beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")
@@ -211,7 +213,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         if goal.is_file():
             old = goal.stat()
             beside.touch(mode=0o600)
-            # Owner, group and mode stay as they were; the mode comes last, for a change of owner takes bits from it.
+            # Keep owner, group and mode. The mode comes last, because a change of owner clears some of its bits.
             if (old.st_uid, old.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
                 os.chown(beside, old.st_uid, old.st_gid)
             beside.chmod(old.st_mode & 0o777)
@@ -220,7 +222,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             beside.unlink()
-        # The error has the name given, not the name of the file beside it.
+        # Report the given name, not that of the temporary file.
         if isinstance(error, OSError) and error.errno:
             raise OSError(error.errno, error.strerror, str(named)) from None
         raise

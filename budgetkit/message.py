@@ -1,4 +1,4 @@
-"""Message: one message in OpenAI's chat format, and its contents.
+"""Messages in OpenAI's chat format, and their contents.
 
 A message keeps the dictionary that it was made from, so unknown fields are preserved. All other attributes are views of
 that dictionary: its text, tool calls, images and retrieved passages, and the parts whose tokens cannot be counted.
@@ -22,14 +22,14 @@ Data = dict[str, Any]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
-#: Roles of a conversation's messages other than instructions.
+#: Roles of a conversation's messages, without those of instructions.
 CHAT_ROLES = frozenset({"user", "assistant", *RESULT_ROLES})
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 #: The field for the provider's record that a message was read from; see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
-#: Fields, other than the content, that a provider reads or that replace a text.
+#: Fields other than the content that a provider reads as content.
 _OTHER_CONTENT = (
     "reasoning_content",
     "reasoning",
@@ -43,7 +43,7 @@ _OTHER_CONTENT = (
 # Audio and images that some providers store outside the content.
 _SHOWN_BESIDE = ("audio", "images")
 
-# Keys of a message that are counted, and others that are spelt much like them.
+# Keys of a message whose values are counted, and keys with a similar spelling.
 _COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal", "parts")
 _MESSAGE_KEYS = {*_COUNTED_KEYS, "context", "contexts", "contents", "tool_call", "tool_call_id"}
 _MESSAGE_KEYS |= {"part", "party"}
@@ -90,12 +90,12 @@ class Passage:
             if isinstance(fields.get(name), str):
                 return cls({**fields, "text": fields[name]})
         raise ValueError(
-            f"Context passage without text: {_field_names(fields)}. Put its text under 'text'."
+            f"Context passage without text: it has {_field_names(fields)}. Put its text under 'text'."
         )
 
     @property
     def text(self) -> str:
-        """The passage as written in a prompt, with any title on its own line."""
+        """The passage as in a prompt, with its title on a line."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -111,7 +111,7 @@ class Passage:
 
     @property
     def message(self) -> Message:
-        """The passage as a message of the role "context"."""
+        """The passage as a message with the role "context"."""
         return Message({**self.raw, "role": "context", "content": self.text})
 
 
@@ -174,7 +174,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The content as a list of parts; a bare text becomes one text part."""
+        """The content as parts, of which a bare text is one."""
         content = self.raw.get("content")
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}
@@ -183,7 +183,7 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of its parts and of a refusal, or none for null content."""
+        """The texts of the parts and of any refusal."""
         content = self.raw.get("content")
         refusal = self.raw.get("refusal")
         refused = (refusal,) if isinstance(refusal, str) else ()
@@ -194,7 +194,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The whole text of the message, with each part on its own line."""
+        """The whole text of the message, one line per part."""
         return "\n".join(self.texts)
 
     @property
@@ -250,7 +250,7 @@ class Message:
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of parts that cannot be counted, such as audio and files."""
+        """The kinds of uncountable parts, such as audio and files."""
         parts = (
             str(part.get("type"))
             for part in self.parts
@@ -266,7 +266,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if required content is missing; a tool result may be empty."""
+        """True if content is missing; a tool result may be empty."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -275,7 +275,7 @@ class Message:
 
     @property
     def is_cuttable(self) -> bool:
-        """True if the message can be cut to any size: a tool result without images."""
+        """True for a tool result without images, which can be shortened."""
         return self.role in RESULT_ROLES and not (self.images or self.uncounted)
 
     def with_text(self, text: str) -> Message:
@@ -309,7 +309,9 @@ class Message:
 
 
 def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
-    """Find misspelled keys in a message and its tool calls, whose values are not counted.
+    """Find misspelled keys in a message and its tool calls.
+
+    Their values would not be counted.
 
     Yields
     ------
@@ -350,7 +352,7 @@ def empty_notices(messages: Iterable[Message]) -> list[str]:
 
 
 def _image(part: Mapping[str, Any]) -> Image:
-    """Read size and detail from the part or from its ``image_url`` object."""
+    """Read an image's size, detail and address from its part."""
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
@@ -362,14 +364,14 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return tool-call arguments as text; write parsed arguments as JSON."""
+    """Return tool-call arguments as text, writing parsed ones as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _fields_without_role(raw: object) -> str:
-    """Explain why a value is not a message with a role."""
+    """Describe the fields or type of a value without a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:
@@ -378,7 +380,7 @@ def _fields_without_role(raw: object) -> str:
 
 
 def _field_names(fields: Mapping[str, Any]) -> str:
-    """List the fields that exist, for an error about a missing one."""
+    """List the fields that exist, for an error about a missing field."""
     return quoted(fields) or "nothing"
 
 

@@ -24,7 +24,7 @@ Group = Literal["counters", "formats", "presets"]
 
 @cache
 def plugin_entries(group: Group) -> dict[str, EntryPoint]:
-    """List the installed entry points of a group by their names."""
+    """Return the entry points of a group's plug-ins, by name."""
     return {entry.name: entry for entry in entry_points(group=f"budgetkit.{group}")}
 
 
@@ -50,7 +50,7 @@ def load_plugin(group: Group, name: str) -> Callable[..., Any]:
     entry = plugin_entries(group)[name]
     try:
         plugin = entry.load()
-    except Exception as error:  # any error of the other package is reported with its name
+    except Exception as error:  # any error of the other package is reported with the plug-in's name
         reason = f"{type(error).__name__}: {one_line(str(error))}"
         raise ValueError(
             f"Cannot import plug-in {brief(name)} of budgetkit.{group}, {one_line(entry.value)} ({reason}). "

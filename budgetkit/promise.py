@@ -1,4 +1,4 @@
-"""Statistical promises about the next conversation, source or project, given n of them.
+"""Statistical promises about the next conversation, source or project.
 
 Observed numbers describe the observed data; a promise covers the next one. If the next number comes from the same
 distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
@@ -7,12 +7,12 @@ distribution as the n before it, it falls into each of the n + 1 gaps between th
                                     19 units for 5 %, 99 for 1 %
     mean of the next loss <= risk   where  (sum of n losses + 1) / (n + 1) <= risk, each loss between 0 and 1
                                     (A. N. Angelopoulos and others, "Conformal risk control", 2022)
-    true ratio of two sums          lies below all ratios of sums over random parts with a chance of 1 / 2^n, each unit
-                                    in a part or not by a coin: 95 % on both sides need 6 units
+    true ratio of two sums          lies below the ratios of all subsets of the units with a chance of 1 / 2^n: an
+                                    interval of 95 % needs 6 units
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
 Units are independent of each other: conversations, not their messages; sources, not their texts. If n is too small for
-a promise, :func:`lacking` words a sentence to show instead of the number.
+a promise, :func:`lacking` returns a sentence to show instead of the number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "upper",
 ]
 
-#: Conversations needed for a 95 % interval of a gain: two of 2^6 parts are less than 5 %.
+#: Conversations needed for a 95 % interval of a gain: two of their 2^6 subsets are less than 5 %.
 FEWEST_FOR_A_GAIN: Final = 6
 
 
@@ -81,12 +81,12 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Returns
     -------
     str
-        A sentence without its full stop. Empty if there are enough units.
+        A clause without a full stop. Empty if there are enough units.
 
     Examples
     --------
     >>> lacking(8, 0.05)
-    'a promise of 5 % needs 19 conversations, but there are 8'
+    'a promise at 5 % risk needs 19 conversations, but there are 8'
     >>> lacking(19, 0.05)
     ''
     """
@@ -94,11 +94,11 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     if units >= fewest:
         return ""
     verb = "is" if units == 1 else "are"
-    return f"a promise of {100 * risk:g} % needs {fewest:,} {kind}, but there {verb} {units:,}"
+    return f"a promise at {100 * risk:g} % risk needs {fewest:,} {kind}, but there {verb} {units:,}"
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
-    """Describe an interval: a promise about the next unit, or the observed range.
+    """Describe an interval as a promise or as an observed range.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def range_of(units: int, risk: float, kind: str) -> str:
 
 
 def allowed_misses(units: int, risk: float) -> int:
-    """Return how many units may miss a bound.
+    """Return the number of units that may miss a bound.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return a confidence interval for a ratio, from the ratios of random subsets.
+    """Return a ratio's confidence interval, from the ratios of subsets.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Extras for pipelines: the command line, the gate, endpoints, framework adapters and redaction."""
+"""Command line, checks, provider endpoints, framework adapters and redaction."""

@@ -1,4 +1,4 @@
-"""redact(): a shareable copy of a conversation, with filler words and unchanged sizes.
+"""redact(): shareable copies of conversations, with filler of equal size.
 
 Names of tools, parameters and JSON fields are replaced consistently. Data that no figure uses (metadata, ids, thoughts,
 image bytes, unknown fields) is omitted.
@@ -76,7 +76,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     counted = count.counter if isinstance(count, CalibratedCounter) else count
     if isinstance(counted, EstimateCounter):
         raise ValueError(
-            f"Filler cannot preserve the counts of {counted.name}, which is an estimate. Redact and count with an "
+            f"Filler cannot preserve the counts of '{counted.name}', which is an estimate. Redact and count with an "
             "exact counter, such as 'o200k_base'."
         )
     redaction = _Redaction(Filler(counted))
@@ -96,13 +96,13 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
 @dataclass(slots=True)
 class _Redaction:
-    """A redactor for messages, passages and schemas, with a record of replaced ids."""
+    """A redactor for messages, passages and schemas."""
 
     filler: Filler
     ids: dict[str, str] = field(default_factory=dict)
 
     def value(self, value: Any) -> Any:
-        """Return plain data with the secrets in its texts replaced."""
+        """Replace the keys, texts and numbers in plain data."""
         if isinstance(value, Mapping):
             return {self.filler.name(str(key)): self.value(entry) for key, entry in value.items()}
         if isinstance(value, list | tuple):
@@ -118,7 +118,7 @@ class _Redaction:
             return json.loads(re.sub("[2-9]", "1", digits))
 
     def message(self, message: Message, places: Mapping[object, int]) -> Data:
-        """Return a message with the secrets in its fields replaced."""
+        """Replace the texts and names in a message, and omit unknown fields."""
         raw: Data = {"role": self.word(message.role)}
         if "content" in message.raw:
             content = message.raw["content"]
@@ -134,7 +134,7 @@ class _Redaction:
         return raw
 
     def word(self, word: Any) -> Any:
-        """Replace a word of a format, such as a role, unless it is public."""
+        """Replace a format's word, such as a role, unless it is public."""
         if not isinstance(word, str):
             return self.value(word)
         return word if word in _public_words() else self.filler.name(word)
@@ -192,7 +192,7 @@ class _Redaction:
             for part, redacted in zip(content, parts, strict=True)
             if isinstance(redacted, dict) and "text" in redacted
         ]
-        # From the end, as a text of one word touches both its neighbours.
+        # From the end, because a text of one word is joined to both its neighbours.
         for (text, part), (next_text, next_part) in reversed([*pairwise(texts)]):
             part["text"] = self.filler.joined(part["text"], next_part["text"], text + next_text)
         return parts

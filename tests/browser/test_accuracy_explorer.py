@@ -165,7 +165,7 @@ def test_a_text_of_ones_own_is_uploaded_and_a_broken_one_is_refused(
         page.get_by_role("button", name="Open texts").click()
     chooser.value.set_files(own)
     expect(page.locator(".bk-source")).to_contain_text("<b>letter<b>.md: 1 document")
-    expect(page.locator(".bk-status")).to_contain_text("too few for a risk")
+    expect(page.locator(".bk-status")).to_contain_text("documents for a risk")
     expect(page.locator(".bk-reader .bk-text").nth(1)).to_contain_text("<img src=x")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open texts").click()

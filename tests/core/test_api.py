@@ -287,7 +287,8 @@ def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: Mod
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(
-        AttributeError, match=r"budgetkit has no 'Budgets'\. Choose one of: .*Budget, "
+        AttributeError,
+        match=r"'budgetkit' has no attribute 'Budgets'\. Choose one of: .*Budget, ",
     ):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
 

@@ -89,7 +89,7 @@ def test_readings_on_a_line_are_found_exactly(
 def test_too_few_readings_are_refused(counted: list[int]) -> None:
     with pytest.raises(
         ValueError,
-        match="Pass three or more of different sizes",
+        match="Pass at least three counts, not all equal",
     ):
         fit_bill(counted, counted)
 

@@ -16,7 +16,7 @@ def test_a_promise_needs_so_many_units_and_with_one_less_there_is_none(
     assert promise.lacking(units, risk) == ""
     assert promise.upper(range(units), risk) is not None
     assert promise.upper(range(units - 1), risk) is None
-    assert f"a promise of {100 * risk:g} % needs {units} sources" in promise.lacking(
+    assert f"a promise at {100 * risk:g} % risk needs {units} sources" in promise.lacking(
         units - 1, risk, "sources"
     )
 

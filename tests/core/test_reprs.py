@@ -104,7 +104,7 @@ def test_a_page_says_what_the_value_is() -> None:
     replay = bk.replay(
         trace, bk.presets.working_memory(4_000, output=500), bk.policies.OldestFirst()
     )
-    assert "of what was sent" in Page(replay._repr_html_()).text
+    assert "of the tokens sent" in Page(replay._repr_html_()).text
     assert "128,000" in Page(bk.model("gpt-4o")._repr_html_()).text
 
 

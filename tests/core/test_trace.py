@@ -588,7 +588,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "passage without text": (
         b'[{"role": "user", "contexts": [{"id": 3}]}]\n',
-        r"line 1, message 1: Context passage without text: 'id'. Put its text under 'text'",
+        r"line 1, message 1: Context passage without text: it has 'id'. Put its text under 'text'",
     ),
     "passages beyond the end": (
         b'{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}\n',

@@ -138,14 +138,14 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--ask", "openai"], "--ask openai needs --model"),
+        (["--ask", "openai"], "Missing --model for --ask openai"),
         (
             ["--ask", "opnai", "-m", "gpt-4o"],
             "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of: 'openai', 'anthropic', 'gemini'",
         ),
         (
             ["--ask", "openai", "-m", "gpt-4o", "--as", "request"],
-            "--ask and --ways count texts only",
+            "they count texts only",
         ),
     ],
 )
@@ -353,7 +353,7 @@ WRONG = {
         "The window of chat (3) gives system 0 tokens",
     ),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
-    "piped app": (("explore", "-"), "explore cannot read standard input"),
+    "piped app": (("explore", "-"), "Cannot explore standard input"),
 }
 
 

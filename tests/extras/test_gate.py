@@ -277,7 +277,7 @@ def test_the_fixture_fails_a_projects_own_test_with_the_plan_and_the_mend(tmp_pa
     assert "2 failed, 2 passed" in said
     assert "above its cap (819)" in said
     assert "Raise the cap, shorten the text" in said
-    assert "1 of 1 are cut, above the limit of 0%" in said
+    assert "1 of 1 cut, above the limit of 0%" in said
     assert "Traceback" not in said
 
 

@@ -390,7 +390,7 @@ def test_many_fields_take_a_step_each() -> None:
 def test_an_estimate_is_refused_with_what_to_use() -> None:
     with pytest.raises(
         ValueError,
-        match=r"estimate:o200k_base, which is an estimate. Redact and count with an exact counter",
+        match=r"estimate:o200k_base', which is an estimate. Redact and count with an exact counter",
     ):
         bk.redaction.redact(TRACE, "estimate:o200k_base")
 

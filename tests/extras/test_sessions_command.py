@@ -142,7 +142,7 @@ def test_a_page_tells_one_thing(home: Path) -> None:
     (compaction,) = session.trace.fields["compactions"]
     left = sum(at > 0 for at in requests["gone"])
     assert compaction["at"] - 5 < left <= compaction["at"], "what its compaction took out"
-    assert "only the row as recorded was billed" in written
+    assert "only the recorded rule was billed" in written
     assert "Exact, from the provider" in written, "how sure each number is"
 
 
@@ -177,7 +177,7 @@ def test_without_sessions_a_made_up_one_is_offered(
     assert "budgetkit sessions made-up-session" in shown
     assert run(["sessions", "made-up-session"]) == 0
     assert run(["sessions", "7"]) == 2
-    assert "There is no session 7. None was found" in capsys.readouterr().err
+    assert "Unknown session 7. No sessions were found" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("home")
@@ -221,7 +221,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     assert (
         "tokens. Use --window to set a smaller window" in shown and "in tokens and dollars" in shown
     )
-    assert "Each turn counts as one request. Use --by request to count one for each answer" in shown
+    assert "Each turn counts as one request. Use --by request to count each answer as one" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:

@@ -94,10 +94,10 @@ def test_the_buffer_keeps_its_promise_on_windows_that_were_not_drawn_for_it() ->
 
 def test_too_few_documents_are_said_to_be_too_few() -> None:
     assert accuracy.buffer_for(errors_of([100] * 5, [90] * 5), 8_192).warning == (
-        "5 documents are too few for a risk of 0.05; add texts until there are 30"
+        "too few documents for a risk of 0.05: 5 of 30 needed; add texts"
     )
     assert (
-        "until there are 1000"
+        "of 1000 needed"
         in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
     )
 
@@ -107,7 +107,7 @@ def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> N
     errors = errors_of([100, 110] * 160, [100] * 320)
     by_eight = errors.assign(source=[str(row % 8) for row in range(320)])
     by_twenty = errors.assign(source=[str(row % 20) for row in range(320)])
-    lacks = "a promise of 5 % needs 19 sources, but there are 8"
+    lacks = "a promise at 5 % risk needs 19 sources, but there are 8"
     assert accuracy.buffer_for(by_eight, 4_096, risk=0.05).warning == lacks
     assert accuracy.buffer_for(by_twenty, 4_096, risk=0.05).warning == ""
     assert "needs 99 sources" in accuracy.buffer_for(by_twenty, 4_096, risk=0.01).warning
@@ -122,7 +122,8 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
     with pytest.raises(
-        ValueError, match="The errors come from 2 counters: 'a', 'b'. Pass the rows of one counter."
+        ValueError,
+        match=r"The errors must be of one counter, not of \['a', 'b'\]. Pass the rows of one counter.",
     ):
         accuracy.buffer_for(two, 100)
 
@@ -169,7 +170,7 @@ def test_the_documents_claims_stand_beside_what_is_measured() -> None:
     assert said["code"] == 1.5
     assert 3 < low["code"] <= measured["code"] <= high["code"] < 5
     assert 1 < measured["CJK text"] < 2
-    assert low["95 % of texts are within"] > 15
+    assert low["error of 95 % of texts"] > 15
     assert list(measured.values())[-2:] == [117_501, 13_106]
     assert list(said.values())[-2:] == [80_000, 8_000]
 
@@ -186,14 +187,16 @@ def test_claims_have_both_signs_and_no_interval_where_there_is_none() -> None:
     )
     found = claims(corpus).set_index("claim")
     measured = {str(name): float(value) for name, value in found["measured"].to_dict().items()}
-    assert measured["too few by up to"] < -30
-    assert measured["too many by up to"] > 0
+    assert measured["largest undercount"] < -30
+    assert measured["largest overcount"] > 0
     assert (
-        found.loc[["too many by up to", "too few by up to"], ["low", "high"]].isna().all(axis=None)
+        found.loc[["largest overcount", "largest undercount"], ["low", "high"]]
+        .isna()
+        .all(axis=None)
     )
-    assert measured["wasted in 128,000"] > 10_000
-    assert measured["above 128,000"] > 10_000
-    assert 30 < measured["windows of 128,000 that overflow"] < 70
+    assert measured["wasted of 128,000"] > 10_000
+    assert measured["excess over 128,000"] > 10_000
+    assert 30 < measured["overflowing windows of 128,000"] < 70
 
 
 def test_what_a_corpus_cannot_say_is_left_out() -> None:

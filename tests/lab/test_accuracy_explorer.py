@@ -557,7 +557,7 @@ def test_the_accuracy_explorer_begins_with_the_door() -> None:
 
 def test_too_few_documents_are_said_to_be() -> None:
     explorer = AccuracyExplorer("chars/4", toy(2))
-    assert any("too few for a risk" in text for text in explorer.view.state["status"]["more"])
+    assert any("documents for a risk" in text for text in explorer.view.state["status"]["more"])
     assert "too few" in explorer.texts["python"].splitlines()[0]
 
 
@@ -706,7 +706,7 @@ def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     explorer = AccuracyExplorer("chars/4", toy(4))
     sent(explorer, "letter.txt", (ENGLISH * 40).encode())
     sent(explorer, "letter.txt", b"")
-    assert "there is no text" in explorer.status
+    assert "no file has any text" in explorer.status
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
         [40 * len(ENGLISH)],
@@ -741,7 +741,7 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: e.set(path="/no/such/folder"), "File not found"),
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
-        (lambda e: sent(e, "../../empty.txt", b""), "there is no text"),
+        (lambda e: sent(e, "../../empty.txt", b""), "no file has any text"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
         (
             lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}),
@@ -903,6 +903,6 @@ def test_lists_in_lists_without_end_are_no_rows_of_text() -> None:
     }
     explorer._receive(explorer.view, told, [content])
     assert (
-        "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON"
+        "nothing could be read (problems: 1, first: a.jsonl:1, not JSON)"
         in explorer.view.state["status"]["text"]
     )

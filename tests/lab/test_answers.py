@@ -87,7 +87,7 @@ def test_of_few_conversations_the_longest_answer_is_reserved_and_nothing_promise
     reserve = answer_reserve([answering([10, 90])] * 8, COUNT)
     assert (reserve.tokens, reserve.is_promise) == (90, False)
     assert reserve.sentence.endswith(
-        "no promise: a promise of 5 % needs 19 conversations, but there are 8."
+        "a promise at 5 % risk needs 19 conversations, but there are 8."
     )
     # Printed it showed risk=0.05 and not that nothing is promised.
     assert str(reserve) == reserve.sentence

@@ -95,7 +95,7 @@ def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_fo
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["kind 1", "log"])
     assert buffer.kinds == ("kind 0", "kind 1")
     assert buffer.warning == (
-        "based on 'kind 0', 'kind 1' alone, so it promises nothing about 'log' in the conversation; add such texts; "
+        "based on 'kind 0', 'kind 1' only, so it promises nothing about 'log' in the conversation; add such texts; "
         "the risk is an average, and windows of the worst kind of text may overflow more often"
     )
     assert buffer.share == accuracy.buffer_for(errors, 4_096).share
@@ -151,7 +151,8 @@ def test_for_a_kind_that_is_known_the_buffer_is_that_kinds_own(window: int) -> N
             worst.append(general.share)
             assert buffer.kinds == (kind,)
             assert (
-                buffer.warning == "a promise of 5 % needs 19 sources of its class, but there are 12"
+                buffer.warning
+                == "a promise at 5 % risk needs 19 sources of its class, but there are 12"
             )
     assert np.mean(observed) <= 0.075
     assert np.mean(shares) < 0.8 * np.mean(worst)
@@ -169,7 +170,7 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
     assert buffer.share == worst.share
     assert worst.warning == buffer.warning
     assert buffer.warning == (
-        "a promise of 5 % needs 19 sources, but there are 18; "
+        "a promise at 5 % risk needs 19 sources, but there are 18; "
         "the risk is an average, and windows of the worst kind of text may overflow more often"
     )
     enough = drawn(0, kinds=5, sources=4)
@@ -183,7 +184,7 @@ def test_a_smaller_risk_than_the_sources_carry_is_said() -> None:
     """Ninety-nine sources are needed for one in a hundred; of twenty of a class the widest window seen is held back."""
     errors = drawn(0, kinds=5, sources=20, documents=20)
     buffer = accuracy.buffer_for(errors, 4_096, risk=0.01, kinds=["kind 1"])
-    assert buffer.warning == "a promise of 1 % needs 99 sources of its class, but there are 20"
+    assert buffer.warning == "a promise at 1 % risk needs 99 sources of its class, but there are 20"
     assert buffer.share > accuracy.buffer_for(errors, 4_096, risk=0.05, kinds=["kind 1"]).share
 
 
@@ -219,7 +220,7 @@ def test_sources_are_counted_in_the_class_of_the_window(counted: str) -> None:
     else:
         errors, few = errors.assign(source="mine"), "there is 1"
     assert accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]).warning == (
-        f"a promise of 5 % needs 19 sources of its class, but {few}"
+        f"a promise at 5 % risk needs 19 sources of its class, but {few}"
     )
 
 

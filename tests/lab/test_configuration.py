@@ -44,7 +44,7 @@ def test_a_replay_takes_the_policy_of_a_configuration() -> None:
     )
     assert outcome.policy == bk.policies.SlidingWindow(2)
     assert outcome.frame().equals(same.frame())
-    with pytest.raises(ValueError, match="^No policy given. Pass policy="):
+    with pytest.raises(ValueError, match="^Missing policy. Pass policy="):
         bk.replay("support-chat", "chat", model="gpt-4o")
 
 

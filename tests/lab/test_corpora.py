@@ -141,7 +141,7 @@ def test_one_column_of_json_lines_or_csv_is_a_corpus(tmp_path: Path) -> None:
     assert rows(tmp_path / "talk.csv", column="said").texts == ["Hello", "Bye"]
     with pytest.raises(
         ValueError,
-        match="Cannot read rows of talk.txt. Pass a .jsonl, .csv or .tsv file",
+        match="Cannot read rows from talk.txt. Pass a .jsonl, .csv or .tsv file",
     ):
         rows(tmp_path / "talk.txt")
 

@@ -248,7 +248,7 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
     gain = found.chosen
     assert gain.holds and 0 < gain.low <= gain.share <= gain.high <= 1
     assert (
-        "The setting: output 100. It is at the edge of the values tried: output 100 is the smallest."
+        "The setting: output 100. The best setting is at the edge of the values tried: output 100 is the smallest."
         in str(found)
     )
     assert found.budget.sizes["output"] == 100

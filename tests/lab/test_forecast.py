@@ -396,7 +396,7 @@ def test_others_that_do_not_resemble_a_conversation_are_left_out_and_that_is_sai
     assert pace_beside([100, 120], others) is None
     assert (
         notice([100, 120], others)
-        == "the others do not resemble this conversation, and are left out"
+        == "the other conversations do not resemble this one and are left out"
     )
     assert notice([5_100, 6_100], others) == ""
 
@@ -423,7 +423,7 @@ def test_an_agent_gets_the_sentence_before_its_bursts_show() -> None:
 def test_a_source_whose_others_come_in_bursts_gets_the_sentence_before_it_shows() -> None:
     """Two turns of a session of a coding agent tell nothing of it; bands of such sessions held in 63 of 100."""
     session = [40, 60, 30, 4_000, 20, 50, 30, 40]
-    assert "turns of the others come in bursts" in notice([40, 60], [session] * 3)
+    assert "turns of other conversations come in bursts" in notice([40, 60], [session] * 3)
     assert notice([40, 60], [session] * 2) == "", "two others are no source"
     assert notice([40, 60], [[40, 60, 30, 90, 20, 50]] * 3) == "", "turns that differ are no bursts"
 
@@ -433,7 +433,7 @@ def test_bursts_of_others_that_it_does_not_resemble_are_not_its_own() -> None:
     sessions = [[40, 60, 30, 4_000, 20, 50, 30, 40]] * 3
     assert notice([5_000, 5_100, 4_900, 5_050], sessions) == ""
     left_out = notice([5_000, 5_100, 4_900, 5_050], [*sessions, *sessions])
-    assert left_out == "the others do not resemble this conversation, and are left out"
+    assert left_out == "the other conversations do not resemble this one and are left out"
 
 
 def test_names_of_many_policies_each_have_a_line() -> None:

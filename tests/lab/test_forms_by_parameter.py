@@ -164,7 +164,7 @@ CALLS = {
         memory_tokens("gpt-4o", X).messages_tokens""",
     "texts": """
         accuracy.compare(["chars/4"], X)["estimate"].tolist()
-        claims(X).set_index("claim").loc["too many by up to", "measured"]
+        claims(X).set_index("claim").loc["largest overcount", "measured"]
         AccuracyExplorer("chars/4", X).errors["estimate"].tolist()
         accuracy.ways(X, "chars/4")["tokens"].tolist()
         accuracy.kinds_of(X)""",
@@ -351,7 +351,7 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
     with pytest.raises(
-        ValueError, match="No text column among 'n'. Pass a table with at least one."
+        ValueError, match=r"No text column among \['n'\]. Pass a table with at least one."
     ):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 

@@ -90,7 +90,7 @@ def test_small_sums_of_money_have_ticks_that_are_not_all_zero() -> None:
 
 def test_spending_is_in_dollars_only_where_every_price_is_known() -> None:
     weighed = figures.spending.table(BY_NAME)
-    assert weighed["unit"].unique().tolist() == ["input tokens, weighed"]
+    assert weighed["unit"].unique().tolist() == ["weighted input tokens"]
     priced = {
         name: replayed(TOY, window(100), outcome.policy, prices=CLAUDE)
         for name, outcome in BY_NAME.items()

@@ -179,7 +179,8 @@ def test_the_shell_says_what_a_count_rests_on(
     request = bk.count_request(path.read_text(encoding="utf-8"))
     low, high = request.interval
     assert (
-        f"{request.basis.capitalize()}, {low:,} to {high:,}: by the {request.counted_by}." in line
+        f"{request.basis.capitalize()}, {low:,} to {high:,} tokens: counted by the {request.counted_by}."
+        in line
     )
     assert not nearer_of(counter) or f"It could be {nearer_of(counter)}." in line
     run(["fit", str(path), "-m", "claude-sonnet-4-5"])

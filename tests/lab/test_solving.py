@@ -31,7 +31,7 @@ def test_of_fewer_conversations_than_a_promise_needs_there_is_a_sentence_and_no_
     solution = bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05))
     assert solution.value is None and not solution.holds
     assert str(solution) == (
-        "Found no window in which at most 5 % of the next conversations are cut on average: a promise of 5 % "
+        "Found no window in which at most 5 % of the next conversations are cut on average: a promise at 5 % risk "
         "needs 19 conversations, but there are 8. The smallest window that cuts none of these is 9,500 tokens."
     )
     assert (
@@ -123,7 +123,7 @@ def test_a_bill_is_kept_below_a_sum_by_the_largest_window() -> None:
         return float((2 * sent + 8 * 100).sum() / 1e6)
 
     assert bill(solution.value) <= 0.15 < bill(solution.value + 1)
-    with pytest.raises(ValueError, match="The input price is missing"):
+    with pytest.raises(ValueError, match="The input or output price is missing"):
         bill_at_most(1.0, bk.cost.Prices("nobody"))
 
 

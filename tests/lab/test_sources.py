@@ -44,8 +44,8 @@ def test_the_claims_are_measured_on_sources_drawn_again() -> None:
         for n in range(30)
     ]
     table = claims(bk.corpora.Corpus(tuple(documents))).set_index("claim")
-    assert table.loc["95 % of texts are within", ["low", "high"]].isna().all()
-    assert table.loc["windows of 128,000 that overflow", ["low", "high"]].isna().all()
+    assert table.loc["error of 95 % of texts", ["low", "high"]].isna().all()
+    assert table.loc["overflowing windows of 128,000", ["low", "high"]].isna().all()
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gemini-2.5-pro", "mistral-large-latest"])

@@ -151,7 +151,7 @@ def test_what_cannot_be_counted_in_blocks_is_an_error_in_three_parts(tmp_path: P
         count_files([path], block=0)
     with pytest.raises(
         ValueError,
-        match="Counter chars/4 is not exact, so .*. Use an encoding",
+        match="Counter 'chars/4' is not exact, so .*. Use an encoding",
     ):
         count_files([path], "chars/4")
 

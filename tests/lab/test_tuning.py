@@ -54,14 +54,16 @@ def test_below_six_conversations_there_is_no_interval_but_a_sentence(held_out: i
     gain = Gain(np.full(held_out, 100.0), np.full(held_out, 50.0))
     assert np.isnan([gain.low, gain.high]).all() and not gain.holds
     said = gain.sentence("this setting", FEWER)
-    assert f"An interval for the gain needs 6 conversations, but there are only {held_out}." in said
+    assert f"An interval for the gain needs 6 conversations, not just {held_out}." in said
     assert "confidence" not in said
 
 
 def test_one_conversation_that_outweighs_the_others_is_said() -> None:
     before, after = np.array([900.0] + [10.0] * 9), np.array([100.0] + [10.0] * 9)
     gain = Gain(before, after)
-    assert gain.notices(FEWER) == ["One conversation accounts for 91 % of it; the others save 0 %."]
+    assert gain.notices(FEWER) == [
+        "One conversation accounts for 91 % of the total; the others save 0 %."
+    ]
     assert Gain(np.full(10, 10.0), np.full(10, 5.0)).notices(FEWER) == []
 
 
@@ -97,7 +99,7 @@ def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
     assert str(stays).startswith(
-        "Nothing to gain: no conversation of 12 currently has any tokens cut."
+        "Nothing to gain: none of 12 conversations has any tokens cut now."
     )
 
     def half(outcome: bk.deciding.Replay) -> float:
@@ -116,7 +118,7 @@ def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
     tuned = bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut")
     assert tuned.best == {"output": need.tokens + 30}
     assert (tuned.table["left out"] != "").tolist() == [True, True, False, False]
-    assert "2 of 4 settings were left out" in str(tuned) and "no promise" in str(tuned)
+    assert "Settings left out: 2 of 4" in str(tuned) and "a promise at 5 % risk needs" in str(tuned)
     assert bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
     with pytest.raises(
         ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"
@@ -177,7 +179,7 @@ def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
     assert tuned.best == {"output": 100, "history": "no cap", "policy": "oldest first"}
     (notice,) = tuned.notices
     assert notice.startswith(
-        "It is at the edge of the values tried: output 100 is the smallest, history no cap is the largest"
+        "The best setting is at the edge of the values tried: output 100 is the smallest, history no cap is the largest"
     )
     assert "the objective counts only cuts" in notice
 
@@ -238,11 +240,11 @@ def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
     assert Gain(before, before / 2).low == pytest.approx(0.5)
     few = Gain(before * (np.arange(20) < 3), np.zeros(20))
     assert np.isnan(few.low) and few.sentence("this budget", FEWER).endswith(
-        "An interval for the gain needs 6 conversations with tokens cut, but there are only 3."
+        "An interval for the gain needs 6 conversations with tokens cut, not just 3."
     )
     none = Gain(np.zeros(20), np.zeros(20))
     assert none.sentence("this budget", FEWER) == (
-        "Nothing to gain: no conversation of 20 currently has any tokens cut."
+        "Nothing to gain: none of 20 conversations has any tokens cut now."
     )
 
 

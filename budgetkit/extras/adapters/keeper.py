@@ -26,7 +26,7 @@ Numbers = list[int | None]
 
 
 class Keeper:
-    """Trim a framework's conversations to a budget.
+    """An adapter base that trims a framework's conversations to a budget.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Keeper:
     def fit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[Raw]:
-        """Return the messages of the next request."""
+        """Return the messages that fit into the next request."""
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -84,7 +84,7 @@ class Keeper:
     async def afit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[Raw]:
-        """Return the messages of the next request, awaiting any summaries."""
+        """Return the messages that fit into the next request, awaiting any summaries."""
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -93,9 +93,9 @@ class Keeper:
     def _trimmed(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> list[Raw]:
-        """Trim messages by position, and return the framework's own objects.
+        """Trim messages without a policy, and return the framework's own objects.
 
-        Used without a policy.
+        Messages are identified by position.
         """
         numbered = [
             Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message
@@ -115,7 +115,7 @@ class Keeper:
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
             talk, others, numbers = self._talks.get(keys[begun] if begun else None, (None, (), ()))
-            for key in others:  # the same messages passed again begin a new conversation
+            for key in others:  # if the same messages come again, a new conversation begins
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(trim_budget(self.budget), self.policy, self.counter, **self.more)
@@ -138,7 +138,7 @@ class Keeper:
         Some frameworks continue with the trimmed messages.
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
-        # None: summaries.
+        # Summaries have no number.
         now: dict[int | None, Raw] = dict(zip(numbers, natives, strict=True)) | {None: {}}
         sent: list[Raw] = []
         sent_numbers: Numbers = []

@@ -1,4 +1,4 @@
-"""LangChain and LangGraph: a runnable, a hook before the model, and a middleware for agents."""
+"""LangChain and LangGraph: a runnable, a pre-model hook and an agent middleware."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
     Returns
     -------
     langchain_core.runnables.Runnable
-        Function that returns the ``llm_input_messages`` for a state with ``messages``.
+        A runnable that returns the ``llm_input_messages`` for a state with ``messages``.
     """
     fitting = runnable(*budget, **more)
     return (
@@ -80,7 +80,7 @@ def middleware(*budget: Any, **more: Any) -> Any:
     Returns
     -------
     langchain.agents.middleware.AgentMiddleware
-        A runnable for synchronous and asynchronous use.
+        A middleware for synchronous and asynchronous use.
     """
     with extra("frameworks", "a middleware"):
         from langchain.agents.middleware import AgentMiddleware
@@ -124,7 +124,7 @@ def _native(raw: Mapping[str, Any]) -> Any:
     from langchain_core.messages import AIMessage, HumanMessage
 
     native = raw.get(NATIVE)
-    if native is None:  # a summary, in the role that begins the request
+    if native is None:  # a summary, with the role that begins the request
         return (HumanMessage if raw["role"] == "user" else AIMessage)(raw["content"])
     if native.type == "tool" and raw["content"] != _message(native).raw["content"]:
         return native.model_copy(update={"content": raw["content"]})  # shortened
@@ -132,7 +132,7 @@ def _native(raw: Mapping[str, Any]) -> Any:
 
 
 def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return the schemas of tools; those run by the provider have none."""
+    """Return the schemas of all tools except those run by the provider."""
     functions = [
         tool
         for tool in tools

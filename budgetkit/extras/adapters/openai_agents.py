@@ -27,7 +27,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
     -------
     callable
         A filter for ``RunConfig(call_model_input_filter=...)``. It makes the request smaller but leaves the session
-        unchanged. The items of a model output, including reasoning, stay together; only readable reasoning is counted.
+        unchanged. The items of a model output, including reasoning, stay together; encrypted reasoning is not counted.
     """
     keeper = Keeper(*budget, **more)
 
@@ -88,7 +88,7 @@ def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(content: Any) -> str | list[Any]:
-    """Return parts unchanged, so that images among them are counted."""
+    """Return content as a text or a list of parts, including images."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -113,7 +113,7 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _output(content: Any) -> Any:
-    """Write the text of a shortened output as a part of the SDK."""
+    """Convert a shortened output to the SDK's parts."""
     if isinstance(content, str):
         return content
     return [{**p, "type": "input_text"} if "text" in p else p for p in content]

@@ -22,7 +22,7 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     ----------
     *budget, **more
         As in :class:`budgetkit.extras.adapters.keeper.Keeper`. Pass tool schemas as ``tools``, because processors do
-        not get them.
+        not receive them.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
 
 
 def _messages_of(native: Any) -> Iterator[Message]:
-    """Convert an answer to one message, and a request to one per part."""
+    """Convert an answer to one message, or a request to several."""
     if native.kind == "request":
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return
@@ -77,7 +77,7 @@ def _part(part: Any) -> dict[str, Any]:
         return {"role": "user", "content": content}
     if (result := _result(part)) is not None:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
-    # Pruned like other messages; its question is kept.
+    # A retry prompt without a tool is pruned like an answer, so its question is kept.
     if part.part_kind.startswith("retry"):
         return {"role": "assistant", "content": part.model_response()}
     return {"role": "system", "content": str(getattr(part, "content", ""))}

@@ -24,7 +24,7 @@ from budgetkit.counters.encodings import ForkSafeLock
 MOST_TOKENS: Final = 10**9
 _WAIT: Final = 30.0  # seconds to wait for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-_ERROR: Final = 0xFF  # the bits of SQLite's codes that name the error; the others go into detail
+_ERROR: Final = 0xFF  # the bits of SQLite's error codes that give the kind; the others give details
 _MENDING = ForkSafeLock(threading.RLock)
 
 
@@ -70,11 +70,11 @@ class KeptCounts:
         return {name: row[0] for name, row in rows.items() if row and is_count(row[0])}
 
     def keep(self, name: bytes, tokens: int) -> None:
-        """Store one count at once, even if later requests fail."""
+        """Store one count immediately, in case later requests fail."""
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None if the file is broken."""
+        """Return the first row of a query, or None on failure."""
         try:
             with self.opened:
                 return self.opened.execute(query, values).fetchone()
@@ -106,7 +106,7 @@ class KeptCounts:
 
 @contextmanager
 def kept_counts(path: Path) -> Iterator[KeptCounts]:
-    """Open or create a file of counts; warn of its problems afterwards."""
+    """Open a file of counts, and warn of its problems afterwards."""
     store = KeptCounts(path)
     try:
         yield store
@@ -139,7 +139,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
             )
             opened.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (salt or os.urandom(32),))
             if not isinstance(opened.execute("SELECT value FROM salt").fetchone()[0], bytes):
-                raise sqlite3.DatabaseError("it has no secret")
+                raise sqlite3.DatabaseError("its secret is missing")
         opened.execute("SELECT name, tokens FROM kept LIMIT 1").fetchone()
     except BaseException:
         opened.close()
@@ -148,7 +148,7 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:
-    """Rename a broken file, unless another thread did so, and return the notices."""
+    """Rename a broken file, unless another thread did, and return notices."""
     with _MENDING:
         try:
             with closing(_opened(path)) as opened:

@@ -23,12 +23,12 @@ _SHOWN = 400  # bytes of an answer without a count
 
 
 class EndpointError(RuntimeError):
-    """An error of a count endpoint that does not return a count."""
+    """The error of a provider that does not return a count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider's count endpoint: its address, its key, and its request and response formats.
+    """A provider's count endpoint: address, key, and request and response formats.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ _ALONE = "a"
 
 @dataclass(frozen=True, slots=True)
 class ProviderCounter:
-    """Count with a provider's endpoint.
+    """A counter that sends texts and requests to a provider's endpoint.
 
     Parameters
     ----------

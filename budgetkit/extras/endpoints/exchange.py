@@ -67,7 +67,7 @@ class Key(httpx.Auth):
         return f"{line[:_SHOWN]}…"
 
     def _shows(self, word: str) -> bool:
-        """Return True if a word contains part of the key in any encoding."""
+        """Return True if a word contains part of the key, even encoded."""
         written = (word, unquote(word), _ESCAPE.sub(lambda code: chr(int(code[1], 16)), word))
         return any(run in form.casefold() for form in written for run in self._runs())
 
@@ -106,7 +106,7 @@ def key_from_environment(variable: str, headers: Callable[[str], dict[str, str]]
     strange = sum(not "!" <= sign <= "~" for sign in value)
     if strange or not 2 * _RUN <= len(value) <= _LONGEST:
         raise ValueError(
-            f"Invalid key in {variable}: {len(value):,} characters, {strange} of them blank or not ASCII. A key has "
+            f"Invalid key in {variable} (characters: {len(value):,}, blank or not ASCII: {strange}). A key has "
             f"{2 * _RUN} to {_LONGEST:,} letters, digits and punctuation marks; copy it again."
         )
     return Key(variable, headers, value)
@@ -132,7 +132,7 @@ class Answer:
 
     @property
     def document(self) -> Data:
-        """The body as a JSON object; empty if it is none."""
+        """The body as a JSON object, or an empty one if it is not."""
         with suppress(ValueError, RecursionError):
             value = json.loads(self.body)
             if isinstance(value, dict):
@@ -149,7 +149,7 @@ class Asking:
     timeout: float
 
     async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        """Send one request, and return the answer or a phrase that describes the failure."""
+        """Send one request, and return the answer or the problem and its fix."""
         try:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, _as_json(body))
@@ -226,7 +226,8 @@ class _Loop(asyncio.SelectorEventLoop):
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    return httpx.create_ssl_context()  # reading the list of authorities takes longer than asking
+    # Cached, because reading the certificates takes longer than a request.
+    return httpx.create_ssl_context()
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:

@@ -72,7 +72,7 @@ def check_command(
     if checked.sections:
         title = "Largest demand by section, in tokens"
         show_table(title, ["section", "tokens"], checked.sections.items())
-    show_lines([f"Finding, {finding}" for finding in checked.findings] + grown(changes, since))
+    show_lines([f"Finding {finding}" for finding in checked.findings] + grown(changes, since))
     show_lines("\n".join(checked.explanations).split("\n"))
     show_lines([checked.headline])
     return int(not checked.passed)

@@ -38,9 +38,13 @@ def count_command(
     extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
-        raise ValueError("--ask and --ways count texts only. Leave --as out.")
+        raise ValueError(
+            "Cannot use --ask or --ways with --as: they count texts only. Leave --as out."
+        )
     if provider and not models:
-        raise ValueError(f"--ask {provider} needs --model. Use the provider's name for the model.")
+        raise ValueError(
+            f"Missing --model for --ask {provider}. Pass the provider's name for the model."
+        )
     names = (*names, *models)
     if kind == "servers":
         return _servers(files, names[0] if names else "gpt-4o", as_json)
@@ -107,7 +111,7 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name; standard input by default."""
+    """Yield each text with its name, by default standard input."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
@@ -121,7 +125,7 @@ def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
-    """Count request bodies, each with its ledger."""
+    """Count request bodies, and list the tokens of each part."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
         (file, count_request(read_text(file), name)) for file in files for name in names or (None,)
@@ -158,7 +162,7 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
 def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
-    """List the MCP servers in configurations, with the tokens of their saved tool lists."""
+    """List configured MCP servers with the tokens of their saved tools."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
@@ -204,14 +208,14 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
 
 
 def _basis_line(count: RequestCount) -> str:
-    """Describe the basis and the interval of a request count."""
+    """Describe the basis of a request count, and its interval."""
     basis = f"{count.basis[0].upper()}{count.basis[1:]}"
     if count.exact:
-        return f"{basis}: by the {count.counted_by}."
+        return f"{basis}: counted by the {count.counted_by}."
     low, high = count.interval
     most = "an unknown number" if high is None else f"{high:,}"
     missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
-    return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"
+    return f"{basis}, {low:,} to {most} tokens: counted by the {count.counted_by}.{missing}"
 
 
 #: The fields of a model that ``budgetkit models --json`` prints.
@@ -232,7 +236,7 @@ _FIELDS = (
 def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
-    A name that is not in the table is looked up as in all other commands, and the output names its substitute.
+    A name that is not in the table is looked up as in all other commands, and the output names the model used for it.
     """
     resolved = [*map(resolve, names)]
     rows = resolved or [*models()]
@@ -241,7 +245,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     columns = [
         "model",
         "window",
-        "holds",
+        "window for",
         "max output",
         "vocabulary",
         "exact",
@@ -257,10 +261,10 @@ def _row(model: Model) -> tuple[Any, ...]:
     return (
         model.name,
         model.window,
-        "prompt and answer" if model.kind == "shared" else "the prompt",
+        "prompt and answer" if model.kind == "shared" else "prompt only",
         model.max_output,
         model.encoding,
-        "yes" if model.encoding_is_own else "stands in",
+        "yes" if model.encoding_is_own else "no",
         model.provider,
         model.date,
         model.ends,
@@ -268,7 +272,7 @@ def _row(model: Model) -> tuple[Any, ...]:
 
 
 def redact_command(file: str, name: str) -> None:
-    """Print a file's conversations as lines of JSON, with filler for all words.
+    """Print a file's conversations as JSON lines, with filler for all words.
 
     Texts keep their size under the counter, names and ids are replaced, and fields that no figure uses are left out.
     """
@@ -277,5 +281,5 @@ def redact_command(file: str, name: str) -> None:
     way = counter(name)
     for _, trace in _conversations((file,)):
         line = to_line(redact(trace, way))
-        # Escaped, so that no text can command a terminal.
+        # Control characters are escaped, so that no text can control the terminal.
         click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))

@@ -1,4 +1,4 @@
-"""check(): a check of prompts, tools and conversations against a budget, for tests and pipelines.
+"""check(): checks of prompts, tools and conversations against a budget.
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
 are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
@@ -296,7 +296,7 @@ def check(
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    # With undeclared sections in the pool, a misspelled section would be added, and the intended one would stay empty.
+    # If the pool took undeclared sections, a misspelled section would be added and the intended one stay empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
     messages = [{"role": "system", "content": text} for text in texts.values()]
@@ -328,7 +328,7 @@ def check(
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         asked = _beside(trace)
-        # Fields of a file, such as its title, are no fields of the request.
+        # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in asked.uncounted if not part.startswith("field ")]
         if any(map(trace.fields.get, FURTHER_PAGES)):
             uncounted.append("further pages of messages")
@@ -381,7 +381,7 @@ def check(
     for demand in demands:  # a code is reported for one demand only
         codes = {finding.code for finding in notices}
         notices += [finding for finding in find(demand=demand) if finding.code not in codes]
-    if estimates:  # it says the same as that finding, and fails the check
+    if estimates:  # this failure replaces the finding with the same message
         notices = [finding for finding in notices if finding.code != "stand-in-without-buffer"]
     return CheckResult(
         failures=tuple(failures),
@@ -425,7 +425,7 @@ def _texts(prompts: Any) -> dict[str, str]:
 
 
 def _check_messages(trace: Trace) -> None:
-    """Reject a conversation with a misspelled key, whose value would not be counted."""
+    """Reject a conversation with a misspelled key, which would not be counted."""
     for key, value in trace.fields.items():
         if value and nearest_name(str(key), _PROMPTS):
             raise ValueError(
@@ -444,7 +444,7 @@ def _check_messages(trace: Trace) -> None:
 
 
 def _beside(trace: Trace) -> ProviderRequest:
-    """Read the fields of a recorded request other than its messages and tools."""
+    """Read a recorded request's fields, except its messages and tools."""
     return read_request(
         {**trace.fields, **_NO_MESSAGES.get(trace.fields.get("format"), {"messages": []})}
     )
@@ -453,7 +453,7 @@ def _beside(trace: Trace) -> ProviderRequest:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Return a failure for uncounted content, or for an estimate without a buffer."""
+    """Return a failure for uncounted content or an estimate without buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -473,7 +473,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises; 0 if unknown."""
+    """Return the prompt size above which the price rises, or 0."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:
@@ -500,7 +500,7 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
         raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if sum(cut) <= most * len(cut):
         return []
-    problem = f"{sum(cut):,} of {len(cut):,} are cut, above the limit of {most:.0%}"
+    problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most:.0%}"
     mend = "- Raise a cap or the window, or allow a larger share."
     return [Failure("cut", "conversations", problem, mend)]
 
@@ -524,7 +524,7 @@ def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Requests:
-    """The demand of requests, one per row, and their places."""
+    """The demand of one or more requests, one per row."""
 
     budget: Budget
     where: str

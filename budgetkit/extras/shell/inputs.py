@@ -107,7 +107,7 @@ def load_one(source: str, conversation: str) -> Trace:
 
 
 def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
-    """Warn that a file contains more conversations than the loaded conversation."""
+    """Warn that a file contains conversations that are not loaded."""
     more = 0
     # An error in a later conversation does not concern the first.
     with suppress(ValueError), catch_warnings(action="ignore"):
@@ -131,7 +131,7 @@ def _source(source: str) -> str | Piped:
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:
-    """Read tool schemas from a list, a request, or an MCP server's answer."""
+    """Read tool schemas from a list, request or MCP answer."""
     where = "standard input" if source == PIPE else one_line(source)
     try:
         data = json.loads(read_text(source), object_pairs_hook=unique_keys)
@@ -156,7 +156,7 @@ def tools_in(data: Any, where: str = "the list") -> list[dict[str, Any]]:
     return [dict(tool) for tool in tools.listed]
 
 
-#: The kinds of values under some keys of a schema.
+#: The types of the values of some schema keys.
 _SHAPES = {
     "properties": Mapping,
     "enum": list | tuple,
@@ -167,7 +167,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Reject tools with parts that would not be counted.
+    """Reject tools with unknown parts, which would not be counted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):
@@ -186,7 +186,9 @@ def check_tools(data: Any) -> None:
             _refuse_unknown(answer.keys() - keys["answer"])
         lists = [name for name in _LISTS if data.get(name)]
         if len(lists) > 1:
-            raise ValueError(f"Two lists of tools: {quoted(lists)}. Put all tools into one list.")
+            raise ValueError(
+                f"Several lists of tools: {quoted(lists)}. Put all tools into one list."
+            )
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
@@ -212,7 +214,7 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
                 raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
             if place == "of a schema" and not isinstance(entry, _SHAPES.get(key, object)):
                 raise ValueError(
-                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as JSON Schema defines it."
+                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as valid JSON Schema."
                 )
             members = entry.items() if key == "properties" and isinstance(entry, Mapping) else ()
             for name, member in members:
@@ -236,7 +238,7 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
 
 @dataclass(frozen=True)
 class BudgetCase:
-    """The budget of a command, with everything that its options say about it."""
+    """The budget, counter, model and policy that a command's options name."""
 
     budget: Budget
     counter: Counter
@@ -249,7 +251,7 @@ class BudgetCase:
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a command the `BudgetCase` of its options."""
+    """Call a command with a `BudgetCase` built from its options."""
 
     @wraps(command)
     def run_command(
@@ -263,7 +265,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         case = BudgetCase(
             budget=budget_for(settings, window, model, trace),
             counter=counter(own_counter if counting is None else counting),
-            # The model's framing, whatever counter is named: as explorers count the same conversation.
+            # The model's framing, even with another counter, as in explorers.
             framing=framing_for(opened),
             model=model,
             window=window,
@@ -280,7 +282,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a command the `BudgetCase` and the conversation of its options."""
+    """Call a command with the `BudgetCase` and conversation of its options."""
     with_lines = with_budget(command)
 
     @wraps(with_lines)

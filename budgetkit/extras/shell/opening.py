@@ -25,7 +25,7 @@ from budgetkit.presets import PRESETS
 from budgetkit.pruning.policies.systems import policies_of
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
-#: The notebook that the extension in scripts/lab runs when JupyterLab shows it.
+#: The notebook that the extension in scripts/lab runs on opening.
 _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
@@ -39,7 +39,7 @@ def report_command(
     as_json: bool,
 ) -> None:
     """Write a report of a conversation as one self-contained HTML file."""
-    # Names are passed on unchanged, so that the report shows the explorer of the same arguments.
+    # Names are passed on unchanged, so that the report equals an explorer with the same arguments.
     lines = case.budget_name if case.budget_name in PRESETS else case.budget
     options: Data = {"model": case.model, "window": case.window, "counter": case.counter_name}
     explorer: Any
@@ -57,7 +57,7 @@ def report_command(
 
 
 def explore_command(file: str, **server: Any) -> int:
-    """Open the design card on a file, in the browser.
+    """Open the design card for a conversation in the browser.
 
     It opens in the app, or in JupyterLab if only that is installed.
     """
@@ -65,7 +65,7 @@ def explore_command(file: str, **server: Any) -> int:
 
 
 def server_options(port: int | None, no_browser: bool) -> list[str]:
-    """Return the options of a server that serves a page."""
+    """Return the command-line options for a page's server."""
     options = ["--no-browser"] if no_browser else []
     return [*options, f"--port={port}"] if port else options
 
@@ -73,7 +73,7 @@ def server_options(port: int | None, no_browser: bool) -> list[str]:
 def explore(source: str, options: Sequence[str] = ()) -> int:
     """Open a conversation in the app or in JupyterLab, whichever is installed."""
     if source == PIPE:
-        raise ValueError("explore cannot read standard input. Save the conversation to a file.")
+        raise ValueError("Cannot explore standard input. Save the conversation to a file.")
     has_app = find_spec("voila") is not None
     if not has_app and not find_spec("jupyterlab"):
         raise ImportError("explore needs Voilà or JupyterLab. Run: pip install 'budgetkit[app]'")
@@ -123,7 +123,7 @@ def notebook_command(name: str, folder: str, **server: Any) -> int:
     if not find_spec("jupyterlab"):
         show_lines(
             [
-                "Open them in the notebook program that you use. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
+                "Open them in your notebook program. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
             ]
         )
         return 0
@@ -144,7 +144,7 @@ def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
     command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")  # JupyterLab refuses to start without it, in every container
+        command.append("--allow-root")  # which JupyterLab needs as root, for example in a container
     with tempfile.TemporaryDirectory() as folder:
         if is_ours:
             extension = copytree(shipped_folder("scripts/lab"), Path(folder, "lab"))
@@ -152,5 +152,5 @@ def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
             text = script.read_text(encoding="utf-8").replace(_RUN_FIRST, path.name)
             script.write_text(text, encoding="utf-8")
             command.append(f"--LabApp.extra_labextensions_path={extension}")
-        # Not in the current folder, where Python and Jupyter would run modules and settings of a stranger.
+        # Not in the current folder, from which Python and Jupyter would load untrusted modules and settings.
         return subprocess.run(command, cwd=folder).returncode

@@ -93,7 +93,7 @@ def _replays(
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
-    """Explain why there is no cost in dollars, and how to get one."""
+    """Explain why the cost in dollars is missing, and suggest a fix."""
     if has_costs:
         return []
     problem = "no model is named"
@@ -151,12 +151,12 @@ def compare_command(
     notes = _cost_notes(prices, has_costs)
     if by == "turn" and any(message.tool_calls for message in trace.messages):
         notes.append(
-            "Each turn counts as one request. Use --by request to count one for each answer."
+            "Each turn counts as one request. Use --by request to count each answer as one."
         )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
         size = f"the largest request takes {largest:,} of {case.budget.window:,} tokens"
         notes.append(
-            f"No effect here: {', '.join(idle)}; {size}. Use --window to set a smaller window."
+            f"Policies without effect: {', '.join(idle)}; {size}. Use --window to set a smaller window."
         )
     return show_lines(notes)

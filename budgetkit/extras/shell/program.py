@@ -1,4 +1,4 @@
-"""The program: its commands, loaded when used, and its display of errors and warnings."""
+"""The program: its commands, and its display of errors and warnings."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _TYPES: Data = {
 #: The text that follows the list of sessions if no command is given.
 NEXT_STEPS = """Next steps:
   budgetkit sessions {}: see what filled that session and what its cache misses cost
-  budgetkit explore FILE: move the sliders of a budget on your own conversation
-  budgetkit notebook: learn it step by step in Jupyter
+  budgetkit explore FILE: adjust a budget for your own conversation with sliders
+  budgetkit notebook: learn budgeting step by step in Jupyter
 All commands: budgetkit --help"""
-#: Errors of the input; any other error is a defect and keeps its traceback.
+#: Errors caused by the input; any other error is a defect and keeps its traceback.
 WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
@@ -113,7 +113,7 @@ def run(arguments: Sequence[str]) -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.simplefilter("ignore", DeprecationWarning)  # for programmers of other libraries
+        warnings.simplefilter("ignore", DeprecationWarning)  # for programmers, not for users
         warnings.showwarning = note
         try:
             code = program.main(list(arguments), prog_name="budgetkit", standalone_mode=False)

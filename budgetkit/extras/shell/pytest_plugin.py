@@ -1,4 +1,4 @@
-"""A pytest plugin with the fixture `budget`, the gate for a project's own tests.
+"""A pytest plugin with the fixture `budget`, for a project's tests.
 
     def test_the_prompt_fits(budget):
         budget("support.budget.yaml", prompts={"system": SYSTEM}, tools=TOOLS, traces=["chats.jsonl"], most_cut=0.1)
@@ -27,8 +27,8 @@ def budget() -> Callable[..., Any]:
     The budget is a `Budget`, the path of a saved one, or a preset's name.
 
     It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
-    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise it returns the
-    findings.
+    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise the function
+    returns the result.
     """
 
     def check(budget: Any, **sent: Any) -> Any:

@@ -53,7 +53,7 @@ def sessions_command(
                 ]
             )
         return None
-    # The answers need pandas, and the page the explorers, which the list need not wait for.
+    # Imported here, because the list needs neither pandas nor the explorers.
     answers = import_module("budgetkit.extras.shell.sessions_answers")
     if which is None:
         _, files = find(folder)
@@ -79,9 +79,9 @@ def sessions_command(
 def list_sessions(
     folder: str | None, newest: int, as_json: bool = False, by: str | None = None
 ) -> str:
-    """List the newest sessions with their bills, or show totals for all sessions.
+    """List the newest sessions with their bills, or show totals.
 
-    Sums are by day, project, model or agent. Returns a session to analyse next.
+    Totals are by day, project, model or agent. Returns a session to analyse next.
     """
     folders, files = find(folder)
     where = ", ".join(map(str, folders))
@@ -110,34 +110,37 @@ def list_sessions(
         show_json([{name: row[name] for name in names} for row in shown])
         return "1"
     title = f"Your sessions by {by}" if by else "The newest of your sessions"
-    (total,) = _sums([row | {"all": "in all"} for row in rows], "all")
+    (total,) = _sums([row | {"all": "total"} for row in rows], "all")
     cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown]
-    first = ["in all", total["sessions"], *[""] * (len(columns) - 2)]
+    first = ["total", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
     if not total["is_whole"]:
         show_lines(["\u2265 marks sums that leave out sessions without a known cost."])
     if by is None and len(rows) > newest:
         show_lines(
-            [f"{len(rows) - newest:,} older sessions are not listed; -n {len(rows)} lists them."]
+            [f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."]
         )
     return "1"
 
 
 def _show_unread(number: int) -> None:
     """Show the progress of reading on one line, removed at the end."""
-    words = f"{number:,} sessions to read" if number else ""
+    words = f"Sessions to read: {number:,}" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
 
 def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the sums of a session by day and model, without the day of a model's snapshot."""
+    """Yield a session's sums by day and model.
+
+    Models are named without the date of their snapshot.
+    """
     for part in row["parts"]:
         model = re.sub(r"-\d{8}$", "", part.get("model") or row["model"] or "")
         yield part | {"day": part.get("day") or row["day"], "model": model}
 
 
 def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Add up sessions by a column; a sum without values is unknown."""
+    """Add up sessions by a column, with None for unknown sums."""
     groups: dict[str, dict[str, Any]] = {}
     counted = set()
     for row in rows:
@@ -154,7 +157,7 @@ def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
 
 
 def _heads(row: dict[str, Any], columns: list[str]) -> list[Any]:
-    # --json shows the seconds and the day of a model's snapshot, too.
+    # Only --json shows the seconds and the date of a model's snapshot.
     model = re.sub(r"-\d{8}$", "", row["model"] or "")
     shown = row | {"changed": str(row.get("changed"))[:16], "model": model}
     return [shown[name] for name in columns]
@@ -169,7 +172,7 @@ def _sums_shown(row: dict[str, Any]) -> list[Any]:
 
 
 def _path(which: str, folder: str | None) -> str:
-    """Return the file of a session, given by number or path."""
+    """Return the file of a session, from its number or path."""
     if not which.isdecimal():
         return which
     _, files = find(folder)
@@ -177,8 +180,8 @@ def _path(which: str, folder: str | None) -> str:
         return str(files[int(which) - 1].path)
     advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
     if not files:
-        advice = f"None was found; {SHIPPED} is a made-up session."
-    raise ValueError(f"There is no session {which}. {advice}")
+        advice = f"No sessions were found. To see an example, run: budgetkit sessions {SHIPPED}"
+    raise ValueError(f"Unknown session {which}. {advice}")
 
 
 def dollars_text(cost: Any) -> str:

@@ -78,7 +78,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     if totals["steps"]:
         number = many(totals["steps"], "request")
         more = f"which cost ${totals['steps_cost']:,.2f} more"
-        show_lines([f"{number} were above a price step, {more}."])
+        show_lines([f"Above a price step: {number}, {more}."])
     if with_text:
         show_lines(
             f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
@@ -179,7 +179,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     groupings: tuple[By, ...] = ("tool", "server", "file")
     tables: dict[str, pd.DataFrame] = {by: holding(session, by) for by in groupings}
     if not with_text:
-        # A path may say more than its owner wants to show; its last name is enough to know it by.
+        # A path may reveal private names; the file's own name identifies it.
         tables["file"]["file"] = [
             name.replace("\\", "/").rpartition("/")[2] for name in tables["file"]["file"]
         ]
@@ -194,8 +194,8 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
         )
     titles = {
         "tool": "Which tool results filled the prompts?",
-        "server": "Which MCP servers?",
-        "file": "Read again",
+        "server": "Which MCP servers filled the prompts?",
+        "file": "Which files were read again?",
     }
     if tables["tool"].empty:
         return show_lines(["No tool results in this session."])

@@ -1,4 +1,4 @@
-"""The page of ``budgetkit sessions NUMBER --report``, with answers, bill and alternative rules.
+"""The page that ``budgetkit sessions NUMBER --report`` writes.
 
 All figures of the session come from its record alone: prompts, cache reads, cost, and the tokens removed by its
 compactions. The cost of another rule is in one figure and its table, labelled as such.
@@ -32,7 +32,7 @@ Data = dict[str, Any]
 
 
 def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFrame) -> Lead:
-    """Return the three answers and their figures, without texts."""
+    """Return the answers at the top of the page, with their figures."""
     largest = [f"{row['what']} {row['share']:.0%}" for row in largest_of(filled).to_dict("records")]
     prompt = int(filled["tokens"].sum())
     sentences = [
@@ -40,7 +40,7 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
         f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
         session.gap_sentence,
     ]
-    what_if = "What if: the same messages under other rules; only the row as recorded was billed."
+    what_if = "What if: the same messages under other rules; only the recorded rule was billed."
     rules = figure(
         figures.rules_compared.title,
         " ".join([what_if, *replay_check(compared.table), *notices(compared.table)]),
@@ -97,7 +97,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
         requests = replay_requests(outcome, len(outcome.over)) | {"messages": messages}
     html = page(lead.title, state, {}, requests, "", lead)
     path = Path(output).expanduser()
-    # Nobody else can read it from its first byte on.
+    # Set before writing, so that nobody else can ever read the page.
     path.touch(mode=0o600)
     path.chmod(0o600)
     write_whole(output, html.encode())

@@ -64,7 +64,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def _cell(value: object) -> tuple[str, bool]:
-    """Return the text of a value, and whether it is aligned right."""
+    """Return a value's text, and True if it is aligned right."""
     value = _number(value)
     if value is None or value != value:
         return "", True
@@ -74,7 +74,7 @@ def _cell(value: object) -> tuple[str, bool]:
 
 
 def _number(value: Any) -> Any:
-    """Return a numpy or pandas number as Python's; None if missing."""
+    """Convert a numpy or pandas number to Python's, or to None."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "item"):

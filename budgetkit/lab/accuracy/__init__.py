@@ -4,8 +4,8 @@
     ratio  = sum of exact / sum of estimates            of a window filled with documents
     safety = 1 - 1 / (quantile of the ratio at 1 - risk)
 
-A window filled up by the estimate contains `ratio` times as many tokens. Errors of many documents cancel, so the buffer
-applies to the window, not to the document.
+A window filled by the estimate contains `ratio` times as many tokens as estimated. Errors of many documents
+cancel, so the buffer applies to the window, not to the document.
 """
 
 from budgetkit.counters import calibrate

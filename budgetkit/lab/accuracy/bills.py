@@ -13,7 +13,7 @@ import numpy as np
 from budgetkit.plan import Floats
 
 Numbers = Sequence[int] | Sequence[float] | Floats
-_MOST = 400  # readings to form pairs of, spread evenly over their sizes
+_MOST = 400  # readings that are paired, spread evenly over their sizes
 _MOST_LEFT_OUT = 40
 _FAR = 8  # robust standard deviations
 
@@ -25,11 +25,11 @@ class Bill:
     Parameters
     ----------
     constant : float
-        Counted tokens of a request.
+        Billed tokens of a request in addition to its counted ones.
     slope : float
-        Billed tokens for each counted one.
+        Billed tokens per counted token.
     low, high : float
-        How far the middle 90 % of readings lie below and above their leave-one-out estimates.
+        Range of the middle 90 % of the readings' errors, in tokens; each reading is estimated from the others.
     readings : int
         Number of readings.
 
@@ -46,7 +46,7 @@ class Bill:
     readings: int
 
     def of(self, counted: int) -> int:
-        """Return the estimate.
+        """Estimate the billed tokens of a request.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Bill:
 
 
 def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | None = None) -> Bill:
-    """Fit a constant and a slope to readings.
+    """Fit a constant and a slope to counts and bills.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Returns
     -------
     Bill
-        A fit by least squares, without readings far from the median of pairwise slopes.
+        A fit by least squares, without readings far from the median line.
 
     Raises
     ------
@@ -108,8 +108,10 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     x = np.asarray(counted, "float64")
     y = np.asarray(billed, "float64")
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
-        readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
-        raise ValueError(f"Too few readings: {readings}. Pass three or more of different sizes.")
+        readings = f"counts: {len(x)}, different counts: {len(set(x.tolist()))}, bills: {len(y)}"
+        raise ValueError(
+            f"Cannot fit a line ({readings}). Pass at least three counts, not all equal, with a bill each."
+        )
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
@@ -134,7 +136,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit a line by least squares to the points near the median line."""
+    """Fit a line by least squares, without points far from the median."""
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))

@@ -25,8 +25,8 @@ from budgetkit.plan import Floats
 from budgetkit.promise import lacking, needed
 
 MIXED = "mixed"  # the mix with documents of all kinds in a window
-KINDS = (CLASS, LANGUAGE)  # by default a window is of one of these, whichever asks for more
-_STEPS = 12  # most rounds until usable part and ratio agree
+KINDS = (CLASS, LANGUAGE)  # a window has one class or one language by default, whichever needs more
+_STEPS = 12  # most rounds until the usable part and the ratio agree
 _NEAR = 1e-4
 #: Minimum sources for windows of one kind, as needed for a risk of 5 %; a smaller risk causes a warning.
 FEWEST_TO_SPREAD = needed(0.05)
@@ -52,7 +52,7 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """Minimum number of sources of a known class; 0 if none is known."""
+        """The smallest number of sources among the known classes, or 0."""
         return min(mix.sources for mix in self.corpora)
 
     @property
@@ -72,7 +72,7 @@ class FilledWindows:
         return max(self._found(mix, risk) for mix in range(len(self.corpora)))
 
     def interval(self, risk: float) -> tuple[float, float]:
-        """Return the 95 % interval of that share over the resampled corpora."""
+        """Return the 95 % interval of the share to reserve."""
         mix = self.worst(risk)
         ratio = self.ratios(self.window * (1 - self._found(mix, risk)), mix)
         shares = _quantile(ratio, self.corpora[mix].allowed(risk), axis=1)
@@ -80,7 +80,7 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share that the observed texts need in the worst mix."""
+        """Return the share to reserve for the observed texts."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
@@ -119,7 +119,7 @@ class FilledWindows:
             needed=self.needed(risk),
         )
         if self.sources:
-            # Of kinds that are known, sources of the class count, not documents.
+            # For known kinds, the sources of the class count, not the documents.
             few = lacking(self.sources, risk, "sources of its class")
             return replace(buffer, kinds=self.kinds, warning=few)
         reasons = [buffer.warning]
@@ -146,10 +146,10 @@ class FilledWindows:
         needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
         if documents >= needed:
             return ""
-        return f"{documents} {what} are too few for a risk of {risk:g}; add texts until there are {needed}"
+        return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _found(self, mix: int, risk: float) -> float:
-        """Reduce the filled part until it fits in the window."""
+        """Return the share to reserve in one mix, found by iteration."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -252,7 +252,7 @@ class Buffer:
     needed: float = float("nan")
 
     def lacks(self, kinds: Iterable[str]) -> str:
-        """Describe the kinds of text in a conversation that the buffer does not cover.
+        """Describe a conversation's kinds of text that the buffer does not cover.
 
         Parameters
         ----------
@@ -267,14 +267,14 @@ class Buffer:
         Examples
         --------
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
-        "based on 'code', 'prose' alone, so it promises nothing about 'log' in the conversation; add such texts"
+        "based on 'code', 'prose' only, so it promises nothing about 'log' in the conversation; add such texts"
         """
         covered = {*map(meaning, self.kinds)}
         missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in covered]
         if not missing:
             return ""
         return (
-            f"based on {quoted(self.kinds)} alone, so it promises nothing about {quoted(missing)} in the "
+            f"based on {quoted(self.kinds)} only, so it promises nothing about {quoted(missing)} in the "
             "conversation; add such texts"
         )
 
@@ -319,7 +319,7 @@ def buffer_for(
     -------
     Buffer
         The buffer with its interval, and a warning if there are too few documents or only other kinds. Its `kinds` are
-        those it covers.
+        the kinds covered.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def buffer_for(
     names = errors["counter"].unique()
     if len(names) != 1:
         raise ValueError(
-            f"The errors come from {len(names)} counters: {quoted(names)}. Pass the rows of one counter."
+            f"The errors must be of one counter, not of [{quoted(names)}]. Pass the rows of one counter."
         )
     check_tokens("window", window)
     _check_mix(errors, window_mix)

@@ -74,7 +74,7 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
 #: Claims about texts: claim, document, number, unit, and the statistic that measures it.
 _ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...] = (
     (
-        "95 % of texts are within",
+        "error of 95 % of texts",
         "000",
         15,
         "% of the exact count",
@@ -88,21 +88,21 @@ _ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...
         lambda errors: 100 * (errors["error"].abs() <= 0.15).mean(),
     ),
     (
-        "too many by up to",
+        "largest overcount",
         "001",
         30,
         "% of the exact count",
         lambda errors: 100 * errors["error"].max(),
     ),
     (
-        "too few by up to",
+        "largest undercount",
         "001",
         -30,
         "% of the exact count",
         lambda errors: 100 * errors["error"].min(),
     ),
-    ("code", "001", 1.5, "characters a token", _characters_a_token),
-    ("CJK text", "001", 0.5, "characters a token", _characters_a_token),
+    ("code", "001", 1.5, "characters per token", _characters_a_token),
+    ("CJK text", "001", 0.5, "characters per token", _characters_a_token),
 )
 _CLASSES = {"code": "code", "CJK text": "cjk prose"}  # claims about one class
 
@@ -115,7 +115,7 @@ def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[tuple[ob
             continue
         measured = float(statistic(errors))
         low = high = float("nan")
-        if "by up to" not in name:  # of an extreme, resampling says nothing
+        if "largest" not in name:  # resampling says nothing about an extreme
             sources = places_by_source(errors)
             samples = [errors.iloc[_drawn(sources, random)] for _ in range(_REPEATS)]
             repeated = np.array([float(statistic(sample)) for sample in samples])
@@ -159,7 +159,7 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[tuple[obj
         for column, now in zip(repeated.T, measured, strict=True)
     ]
     lows, highs = zip(*ends, strict=True)
-    names = ("wasted in 128,000", "above 128,000", "windows of 128,000 that overflow")
+    names = ("wasted of 128,000", "excess over 128,000", "overflowing windows of 128,000")
     units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
     rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
     return [(name, "001", *row, _name(errors)) for name, *row in rows]

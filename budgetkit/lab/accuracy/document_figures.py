@@ -1,4 +1,4 @@
-"""Figures of documents, errors by class, and of texts cut into tokens.
+"""Figures of each document's error, and of texts cut into tokens.
 
     error = estimate / exact - 1
 
@@ -45,11 +45,11 @@ from budgetkit.lab.figures.question import (
 from budgetkit.lab.figures.scales import INK, LETTER, width_of
 from budgetkit.plan import Item, Plan
 
-MOST = 600  # points; more are a cloud
+MOST = 600  # points; more would overlap
 _FIRST = ("document", "class", "language", "exact", "estimate", "error", "characters", "begins")
 _BEGINNING = 60  # characters
 _GOLDEN = 0.6180339887498949
-_SIDES = "← too few: overflows · too many: wastes →"
+_SIDES = "← undercount: overflow · overcount: waste →"
 
 
 def _table(
@@ -111,7 +111,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     classes = list(dict.fromkeys(table["class"]))
     row = {name: len(classes) - 1 - place for place, name in enumerate(classes)}
 
-    # Errors in percent, those beyond the end of the axis at its end.
+    # Errors in percent; those beyond the end of the axis are drawn at its end.
     error = 100 * table["error"].to_numpy(float)
     far = min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95)))
     end = max(20.0, float(np.ceil(far / 10) * 10))
@@ -119,7 +119,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     x = np.minimum(error, end).round(2)
     y = table["class"].map(row) + 0.62 * (np.arange(len(table)) * _GOLDEN % 1 - 0.5)
 
-    # The documents with hovers, and a ring around the one being read.
+    # The documents with tips, and a ring around the current one.
     tips = []
     for document in table_rows(table):
         name = label(document["document"] or document["source"], 44)
@@ -162,7 +162,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
 
 
 #: Draw each document's error, class by class.
-document_errors = Question("On what is the count wrong?", _table, _draw_strip)
+document_errors = Question("On which documents is the count wrong?", _table, _draw_strip)
 
 
 CHARACTERS = "chars/4"
@@ -176,7 +176,7 @@ _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Ch
 
 
 def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
-    """Cut each text into a model's tokens, and into groups of four characters."""
+    """Cut texts into a model's tokens and into groups of four characters."""
     exact: Any = counter(model)
     rough = counter(CHARACTERS)
     lines = []
@@ -222,7 +222,7 @@ def _draw_pieces(table: Columns) -> Spec:
 
 
 def _say_pieces(table: Columns) -> str:
-    # The tokens of each text, by the model and by chars/4.
+    # The tokens of each text, counted by the model and by chars/4.
     counts: dict[str, dict[str, int]] = {}
     for row in table_rows(table):
         counts.setdefault(row["text"], {})[row["counter"]] = row["tokens"]
@@ -233,7 +233,7 @@ def _say_pieces(table: Columns) -> str:
 def _overrun(plan: Plan, exact: Sequence[Item]) -> Columns:
     """Sum the remainder's counted and actual tokens by language.
 
-    Only items that it keeps are summed.
+    Only kept items are summed.
     """
     name = plan.budget.remainder
     sums = {group: [0, 0, 0] for group in _COLOURS}
@@ -289,7 +289,7 @@ def _say_overrun(table: Columns) -> str:
     if over <= 0:
         return "The actual tokens fit the budget"
     return (
-        f"{over:,} tokens more than the budget; Chinese, Japanese and Korean are {100 * share:.0f} % "
+        f"{over:,} tokens more than the budget; Chinese, Japanese and Korean cause {100 * share:.0f} % "
         "of the undercount"
     )
 

@@ -1,4 +1,4 @@
-"""Errors of counters, one row per document and counter, and their summary by group.
+"""Errors of counters by document, and their summary by group.
 
 error = estimate / exact - 1
 """
@@ -26,7 +26,7 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 @contextmanager
 def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar; yield the function that advances it.
+    """Show a progress bar, and yield the function that advances it.
 
     >>> with progress_bar(False, total=2) as advance:
     ...     advance(1)
@@ -51,11 +51,11 @@ USES = {
     ),
     "tokenizer": (
         "little, on this machine",
-        "tight budgets, and any count that can be exact",
+        "tight budgets, and exact counts in general",
     ),
     "endpoint": (
         "a network call for each new text",
-        "occasional checks and fitting; never in a loop",
+        "occasional checks and fitting, never in a loop",
     ),
 }
 
@@ -133,7 +133,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 Given = Counter | Count | Model | str
 _REPEATS = 1_000
-_NORMAL = 1.96  # of the normal distribution, 95 % lie within
+_NORMAL = 1.96  # 95 % of a normal distribution lies within so many standard deviations
 
 
 def compare(
@@ -172,7 +172,9 @@ def compare(
     ways = [counter(way) for way in (exact, *counters)]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each once.")
+        raise ValueError(
+            f"Duplicate counters {quoted(dict.fromkeys(twice))}. Pass each counter once."
+        )
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = [way.many(documents.texts) for way in ways]
     about = documents.frame().assign(counter="", exact=columns[0], estimate=0)
@@ -187,7 +189,7 @@ def compare(
 def summary(
     errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0
 ) -> pd.DataFrame:
-    """Summarise errors by group, each mean with an interval for other sources.
+    """Summarise errors by group, with a confidence interval for each mean.
 
     Parameters
     ----------
@@ -204,8 +206,8 @@ def summary(
         One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
         mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 need 19 documents), and the
         worst error. The interval comes from resampling whole sources, because texts of one source are alike; it is
-        missing below six sources. A document without a source counts as a source; with fewer than six sources, so does
-        each class in each language.
+        missing below six sources. A document without a source is its own source; with fewer than six sources, each
+        class in each language counts as one.
 
     Examples
     --------
@@ -249,7 +251,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 
 
 def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
-    """Return the rows of each source.
+    """Return the row numbers of each source.
 
     With fewer than six sources, each class in each language within a source counts as a source.
 
@@ -268,9 +270,9 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
 
 
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
-    """Return a number's 95 % interval from resampled sources.
+    """Return the 95 % confidence interval of a number, from resampled sources.
 
-    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources say little about their
+    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources show little of their
     own spread (Student's t); the interval is widened for both. Fewer than six sources give no interval.
     """
     if sources < FEWEST_FOR_A_GAIN:
@@ -285,15 +287,15 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
 
 _LONGEST_TOKEN = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
 _WORD_END = re.compile(r"\S ")
-# Mended to U+FFFD, it has three bytes where `replace` writes one.
+# Half a surrogate pair: its replacement, U+FFFD, has three bytes, but `replace` writes one.
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:
     """Return guaranteed bounds for a text's count, without tokenising it.
 
-    A byte-level token has at least one byte, so tokens <= bytes of UTF-8; it has at most 128 in o200k_base and
-    cl100k_base, and in both one ends before every blank that follows a word.
+    A byte-level token has at least one byte, so a text has at most as many tokens as bytes in UTF-8. In o200k_base and
+    cl100k_base, a token has at most 128 bytes, and a token ends before each space that follows a word.
 
     Parameters
     ----------

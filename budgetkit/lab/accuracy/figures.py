@@ -113,7 +113,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     risks = sorted(set(100 * table["risk"]))
     x_axis = {
         "type": "log",
-        "title": "accepted chance of an overflow",
+        "title": "accepted risk of overflow",
         "tickvals": risks,
         "ticktext": [f"{risk:g} %" for risk in risks],
         "tickangle": 0,
@@ -194,7 +194,7 @@ errors_by_class = Question(
 )
 
 #: Draw the safety buffer over the accepted risk of an overflow.
-buffers = Question("What buffer does a risk need?", _buffers, _draw_buffers, _say_buffers)
+buffers = Question("How large a buffer does each risk need?", _buffers, _draw_buffers, _say_buffers)
 
 #: Draw how much text fills a window, by language.
 language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax, _say_tax)

@@ -7,9 +7,9 @@
     ratio     = exp(expected + score of any source x sqrt(variance))
 
 n sources of the kind were seen; s is the variance between sources of one kind, t that between kinds of one class. It is
-the credibility of H. Bühlmann, "Experience rating and credibility", 1967, as a prediction. The only assumption is that
-the scores of all sources have the same distribution, which is taken from the observed ones. So the arithmetic of
-:mod:`budgetkit.promise` holds for the next source: of n sources, fewer may overflow than the risk says.
+the credibility of H. Bühlmann, "Experience rating and credibility", 1967, used as a prediction. The only assumption is
+that the scores of all sources have the same distribution, which is taken from the observed ones. So the arithmetic of
+:mod:`budgetkit.promise` holds for the next source: the share of n sources that may overflow is smaller than the risk.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from budgetkit.plan import Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 
 REPEATS = 120  # resampled corpora
-EACH = 100  # windows of each
+EACH = 100  # windows of each resampled corpus
 _AT_ONCE = 2_000_000  # documents drawn at once, so that memory stays small
-# Most documents drawn for one window. A window that holds more of them spreads less about the mean, by the root of
-# how many more: the spread is scaled, the mean is exact.
+# Most documents drawn for one window. For a window with more, the mean is exact, and the spread is divided by the
+# square root of the ratio.
 DRAWN = 150
 
 
@@ -46,7 +46,7 @@ class Resampled:
 
     @classmethod
     def of(cls, errors: pd.DataFrame, column: str | None, seed: int) -> Resampled:
-        """Sort documents by the kinds of a column, and by the sources of each."""
+        """Sort documents by the kinds in a column, then by source."""
         kind = source = np.zeros(len(errors), "int64")
         if column is not None:
             kind = pd.factorize(errors[column])[0]
@@ -62,19 +62,19 @@ class Resampled:
         return risk
 
     def needed(self, _: float, risk: float) -> float:
-        """Return the share that windows of the observed kinds need, whatever their size."""
+        """Return the share to reserve for the observed kinds of text."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = float(np.quantile((exact / estimate)[kind], 1 - risk, method="higher"))
         return max(0.0, 1 - 1 / ratio) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
-        """Fill windows from each resampled corpus."""
+        """Fill windows from each resampled corpus, and return their ratios."""
         random = np.random.default_rng(self.seed)
         return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
 
     def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, sources of each, and documents of each source."""
+        """Draw kinds, then sources of each kind, then documents of each source."""
         kinds = random.integers(0, len(self.groups), len(self.groups))
         groups = _within(self.groups, kinds, random)
         return _within(self.documents, groups, random), self.documents[groups]
@@ -92,8 +92,8 @@ class Resampled:
         ratios = []
         for part in _parts(chosen, fill[chosen]):
             first = np.cumsum(fill[part]) - fill[part]
-            room = np.repeat(many[part], fill[part])
-            inside = np.repeat(starts[part], fill[part]) + _below(room, random)
+            sizes = np.repeat(many[part], fill[part])
+            inside = np.repeat(starts[part], fill[part]) + _below(sizes, random)
             ratio = np.add.reduceat(exact[inside], first) / np.add.reduceat(estimate[inside], first)
             narrowed = mean[part] + (ratio - mean[part]) * narrower[part]
             ratios.append(np.where(narrower[part] < 1, narrowed, ratio))
@@ -103,28 +103,28 @@ class Resampled:
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
     """Resample the members of each chosen group."""
     starts = np.cumsum(many) - many
-    room = np.repeat(many[chosen], many[chosen])
-    return np.repeat(starts[chosen], many[chosen]) + _below(room, random)
+    sizes = np.repeat(many[chosen], many[chosen])
+    return np.repeat(starts[chosen], many[chosen]) + _below(sizes, random)
 
 
-def _below(room: Ints, random: np.random.Generator) -> Ints:
+def _below(sizes: Ints, random: np.random.Generator) -> Ints:
     """Draw a whole number below each number."""
-    drawn: Ints = np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
+    drawn: Ints = np.minimum((random.random(len(sizes)) * sizes).astype("int64"), sizes - 1)
     return drawn
 
 
 def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Split windows into batches by number of documents, at least one window each."""
+    """Split windows into batches of a limited number of documents."""
     piece = np.cumsum(documents) // _AT_ONCE
     yield from (chosen[piece == number] for number in np.unique(piece))
 
 
-_WINDOWS = 40  # drawn of each source in each kind
-# of all classes, that a class's own variances are drawn toward
+_WINDOWS = 40  # drawn for each source in each kind
+# weights of the mean variances over all classes, toward which those of one class are shrunk
 _PRIOR_SOURCES = 5
 _PRIOR_KINDS = 3
 _LEAST_VARIANCE = 1e-8
-# A size is rounded to one of these, as windows of nearly one size spread alike.
+# Sizes are rounded to so many steps per doubling, because windows of similar sizes spread alike.
 _SIZES_BETWEEN_DOUBLES = 4
 
 
@@ -135,7 +135,7 @@ def has_sources(errors: pd.DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of each kind; a group is one source of one kind.
+    """The sources of each kind, in groups of one source and kind.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Sources:
     labels : list of tuple of str
         The name of each kind.
     names : list of str
-        The source of each group; where no text has one, each document is its own.
+        The source of each group; a document without a source is its own source.
     """
 
     exact: Sequence[Floats]
@@ -160,7 +160,7 @@ class Sources:
 
     @classmethod
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
-        """Group documents by these columns and by source."""
+        """Group documents by some columns and by source."""
         if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
         else:
@@ -190,7 +190,7 @@ class Sources:
 
     @cached_property
     def middle(self) -> Floats:
-        """Return the log ratio of exact to cheap tokens for each group."""
+        """The log ratio of exact to estimated tokens in each group."""
         groups = zip(self.exact, self.estimate, strict=True)
         return np.array(
             [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]
@@ -198,7 +198,10 @@ class Sources:
 
     @cached_property
     def variances(self) -> tuple[Floats, Floats]:
-        """The variances of sources within a kind and of kinds within a class, by the method of moments."""
+        """The variances between sources of a kind and between kinds, by class.
+
+        They are estimated by the method of moments.
+        """
         classes = int(self.classes.max()) + 1
         many = np.bincount(self.kinds)
         means = np.bincount(self.kinds, self.middle) / many
@@ -225,7 +228,10 @@ class Sources:
         return np.maximum(within, _LEAST_VARIANCE), between
 
     def predicted(self, kind: int, without: int | None = None) -> tuple[float, float]:
-        """Predict the next source of a kind, with its variance, from all sources but one."""
+        """Predict the log ratio of a kind's next source, with its variance.
+
+        The source `without`, if any, is left out.
+        """
         number = int(self.classes[self.kinds == kind][0])
         others = self.sources != without
         seen = (self.classes == number) & others
@@ -234,7 +240,7 @@ class Sources:
             mean = float(self.middle[others].mean()) if others.any() else 0.0
             return mean, within + 2 * between + float(self.middle.var())
 
-        # The mean of the class: of its kinds, each as sure as its sources make it.
+        # The mean of the class: of its kinds, each weighted by its precision.
         many = np.bincount(self.kinds[seen], minlength=kind + 1)
         sums = np.bincount(self.kinds[seen], self.middle[seen], minlength=kind + 1)
         here = many > 0
@@ -249,13 +255,13 @@ class Sources:
 
     @cached_property
     def predictions(self) -> Floats:
-        """The prediction of each group without its source, and the root of its variance."""
+        """Each group's prediction from the other sources, and its standard deviation."""
         groups = zip(self.kinds.tolist(), self.sources.tolist(), strict=True)
         mean, variance = np.array([self.predicted(kind, source) for kind, source in groups]).T
         return np.stack((mean, np.sqrt(variance)))
 
     def windows(self, size: float) -> Floats:
-        """Fill windows from each group; return the logarithms of their ratios, group by group."""
+        """Fill windows from each group, and return the logarithms of their ratios."""
         step = round(_SIZES_BETWEEN_DOUBLES * float(np.log2(max(size, 1))))
         if step not in self._windows:
             random = np.random.default_rng(step)
@@ -268,7 +274,7 @@ class Sources:
 
 
 def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
-    """Fill windows with documents of one group; see :mod:`budgetkit.lab.accuracy.buffers`."""
+    """Fill windows with documents of one group, and return their log ratios."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
     places = random.integers(0, len(estimate), (_WINDOWS, fill))
@@ -293,7 +299,7 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources in the kind's class, on which the promise is based."""
+        """The number of sources behind the promise: those of the kind's class."""
         groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
         labels = self.groups.labels
         return len({name for name, kind in groups if labels[kind][0] == self.label[0]})
@@ -304,12 +310,12 @@ class KindWindows:
         return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that the observed texts of this kind need."""
+        """Return the share to reserve for the observed texts of this kind."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return the exact tokens per estimated token, for each resample of the sources."""
+        """Return the exact tokens per estimated token in windows, for each resample."""
         random = np.random.default_rng(self.seed)
         expected, spread = self.groups.predictions
         scores = (self.groups.windows(size) - expected[:, None]) / spread[:, None]
@@ -318,7 +324,7 @@ class KindWindows:
         many = np.bincount(source)
         starts = np.cumsum(many) - many
 
-        # Each source counts as much as any other, whichever number of kinds it has.
+        # Every source has the same weight, however many kinds it has.
         sources = random.integers(0, len(many), (REPEATS, len(many)))
         chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
         group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype("int64")]

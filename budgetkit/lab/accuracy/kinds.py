@@ -1,7 +1,7 @@
 """Kinds of text: their labels, detection, and documents.
 
-Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". The kind
-of a text is read from its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the language
+Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". Kinds are
+detected from the beginning of a text: its class (code, CJK or prose) from its words and punctuation marks, its language
 from its script and, among languages with the same script, from its common short words. Similar languages without
 documents are distinguished, too, so that Slovak is not taken for Czech. If the language is not recognised, all
 languages of the class are used.
@@ -95,7 +95,7 @@ _HEAD = 4_000  # characters read of each text
 _TEXTS = 200  # texts read, evenly from all
 _LEAST = 0.1  # minimum share of the characters for a kind
 _LEAST_WORDS = 0.06  # minimum share of the words for a language
-_MARGIN = 2  # words that only this language has, for each that only another has
+_MARGIN = 2  # minimum ratio of the words that only this language has to those that only another has
 
 #: The meanings of labels, by spelling.
 _MEANINGS = Table(
@@ -131,7 +131,7 @@ def meaning(label: str) -> str:
 
 
 def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
-    r"""Detect the kinds of texts from the beginning of a sample.
+    r"""Detect the kinds of texts, from the beginnings of a sample.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect the language of a text, or return "" if it is unclear.
+    """Detect a text's language, or return "" if it is unclear.
 
     Examples
     --------
@@ -221,14 +221,14 @@ def language_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cells:
-    """Columns that hold the kinds of documents, and their values."""
+    """The columns with the kinds of documents, and their labels."""
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
 
 
 def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
-    """Return the kinds without a document.
+    """Return the kinds that no document has.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the documents' labels for some kinds, or None if one is unknown.
+    """Return the labels of some kinds, or None if one is unknown.
 
     A language restricts the classes that have it; other classes are not restricted.
 

@@ -39,7 +39,7 @@ class Client(Protocol):
     """The part of ``dask.distributed.Client`` used here."""
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Call a function on a worker, and return the future of its result."""
+        """Call a function on a worker, and return a future."""
         ...
 
     def ncores(self) -> dict[str, int]:
@@ -50,7 +50,7 @@ class Client(Protocol):
 def completed_tasks(
     function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
 ) -> Iterator[R]:
-    """Complete tasks one by one.
+    """Yield the results of tasks, in order.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def completed_tasks(
         futures.extend(client.submit(function, task, pure=False) for task in islice(waiting, 1))
 
 
-#: Number of bytes of a file, or code points of documents, to count at a time.
+#: Bytes of a file to count at a time; batches of documents have a quarter as many code points.
 BLOCK = 4 << 20
 _WINDOW = 1 << 16  # bytes that are searched for a seam at once
 _FOLLOWING = bytes(range(0x80, 0xC0))  # all bytes of a character except the first
@@ -77,7 +77,7 @@ _BESIDE = 4  # bytes of the longest character before a seam
 
 @dataclass(frozen=True)
 class Block:
-    """A range of a file in bytes, from seam to seam."""
+    """A byte range of a file, between two seams."""
 
     path: str
     start: int
@@ -127,7 +127,7 @@ def count_files(
     exact_counter = counter_of(counter)
     if not isinstance(exact_counter, ExactCounter):
         raise ValueError(
-            f"Counter {exact_counter.name} is not exact, so counts of blocks do not add up. Use an encoding such as "
+            f"Counter '{exact_counter.name}' is not exact, so counts of blocks do not add up. Use an encoding such as "
             "'o200k_base', or compare_stream for estimates."
         )
     sizes = {str(path): Path(path).stat().st_size for path in paths}
@@ -182,11 +182,11 @@ def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
 
 
 def _seam(read: Read, start: int, offset: int) -> int:
-    """Return the place of the first seam at or after an offset."""
+    """Return the position of the first seam at or after an offset."""
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
-        # Without the rest of a character that began before.
+        # Skip the remaining bytes of a character that begins earlier.
         at += len(before) - len(before.lstrip(_FOLLOWING))
     while len(text := text_at(read, at, _WINDOW)) > 1:
         seam = next_seam(text, 1, len(text) - 2)

@@ -41,7 +41,7 @@ class PlannedDemand:
 
     @property
     def overrun(self) -> bool:
-        """True if a row exceeds the window."""
+        """True if the request of any row exceeds the window."""
         reserved = [
             np.minimum(self.columns[section]["granted"], tokens)
             for section, tokens in self.budget.held.items()
@@ -73,8 +73,8 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of more room: "helps" searches for the smallest window, "harms" for the largest. If unknown, the absence
-        of a solution is never called proved.
+        Effect of a larger window: if it "helps", the smallest is searched for; if it "harms", the largest. If it is
+        unknown, the absence of a solution is never called proved.
     risk : float, optional
         For a promise about the next conversation, the probability that it breaks the promise.
     tokens : int, default 0
@@ -95,7 +95,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain why there are too few conversations, or return "" if there are enough."""
+        """Explain why there are too few conversations, or return ""."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
@@ -162,11 +162,11 @@ def cut_at_most(
     >>> cut_at_most(0.05).name
     'at most 5 % of the next conversations are cut on average'
     >>> cut_at_most(0.05).lacking(8)
-    'a promise of 5 % needs 19 conversations, but there are 8'
+    'a promise at 5 % risk needs 19 conversations, but there are 8'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
         raise ValueError(
-            f"Invalid share {share} of {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
+            f"Invalid share {share} or unit {brief(of)}. Pass a share from 0 to 1, and of='conversations' or 'turns'."
         )
     is_promise = not only_these and 0 < share < 1
 
@@ -221,7 +221,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
 
 
 def at_least(section: str, tokens: int) -> Condition:
-    """Require a minimum limit of a section.
+    """Require a minimum limit for a section.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def at_least(section: str, tokens: int) -> Condition:
 
 
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
-    """Limit the total cost of all rows.
+    """Limit the total cost of all requests, one per row.
 
     Each row is a request whose input costs the full price, as without a cache, so the actual bill is at most this cost.
 
@@ -289,7 +289,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     paid = prices_of(prices)
     if paid is None or paid.input is None or (answer and paid.output is None):
         raise ValueError(
-            "The input price is missing. Pass prices='gpt-5.4' or another model's name."
+            "The input or output price is missing. Pass prices='gpt-5.4' or another model's name."
         )
 
     def holds(plans: PlannedDemand) -> bool:

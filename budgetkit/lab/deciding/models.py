@@ -1,4 +1,4 @@
-"""Comparison of models on the same conversations, and the value of more tokens."""
+"""Comparison of models, and the effect of more tokens."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List the effect of a few more tokens on each line.
+    """List the effect of a few more tokens for each line.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that a knapsack would add in each section."""
+    """Return the score that the best choice of items would add."""
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

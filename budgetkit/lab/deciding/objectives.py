@@ -1,4 +1,4 @@
-"""Objectives to minimise, each computed from a replay, and the gain of a setting.
+"""Objectives to minimise, and the gain of a setting.
 
     gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
 
@@ -25,7 +25,7 @@ from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED
 
 Summaries = Literal["lost", "kept"]
-_ALL_PARTS_UP_TO = 11  # conversations; up to this many, every part is used; of more, some are drawn
+_ALL_PARTS_UP_TO = 11  # conversations; with more, not all subsets are used, but a random sample
 _PARTS = 1_999
 _MOST_PARTS = 39_999
 _LARGE = 1 / 3  # share of the whole in one conversation
@@ -41,14 +41,14 @@ class Objective:
     verb: str  # the action of a budget: "cuts"
     less: str = "less"  # "fewer tokens"
     form: str = "{:,.0f}"
-    at_a_corner: str = ""  # why more of the same always wins
+    at_a_corner: str = ""  # why an extreme value always wins
 
     def __call__(self, outcome: Replay, **options: Any) -> float:
         """Return the number for one replay."""
         return self.measure(outcome, **options)
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
-        """Describe the change from the current setting, as in "cuts 8 % fewer tokens"."""
+        """Describe the change from the current setting in words."""
         change = f"more{self.unit}" if more else self.less
         return f"{self.verb} {size}{change} than the current setting"
 
@@ -89,7 +89,7 @@ def _uncached(outcome: Replay) -> float:
     return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
 
 
-_MORE_SPACE = "The cost of that space, in money and in room for the answer, is not counted."
+_MORE_SPACE = "The cost of that space, in money and in answer tokens, is not counted."
 #: Objectives by name, in the order of menus and messages.
 OBJECTIVES: Mapping[str, Objective] = {
     "evidence": Objective(
@@ -183,7 +183,7 @@ class Gain:
 
     @cached_property
     def _interval(self) -> tuple[float, float]:
-        # Conversations that are 0 both times say nothing of the ratio; a part of them alone would count as 0 saved.
+        # Conversations that are 0 both times say nothing about the ratio; a subset of them would count as 0 saved.
         is_affected = self._affected
         parts = _parts(int(is_affected.sum()), self.seed, self.risk)
         saved = _saved(parts @ self.before[is_affected], parts @ self.after[is_affected])
@@ -211,7 +211,7 @@ class Gain:
     def notices(self, objective: Objective) -> list[str]:
         """List limitations of the gain, such as too few conversations.
 
-        Another limitation is one conversation that outweighs the others.
+        A single conversation that outweighs the others is another limitation.
         """
         notices = []
         needed = ceil(log2(2 / self.risk))
@@ -219,7 +219,7 @@ class Gain:
         if affected < needed:
             which = "" if affected == len(self.before) else f" with {objective.noun}"
             notices.append(
-                f"An interval for the gain needs {needed} conversations{which}, but there are only {affected}."
+                f"An interval for the gain needs {needed} conversations{which}, not just {affected}."
             )
         elif np.isnan(self.low):
             notices.append(
@@ -232,7 +232,7 @@ class Gain:
             share = float(_saved(self.before[others].sum(), self.after[others].sum()))
             saved = f"{percent(share)} %" if np.isfinite(share) else "nothing"
             notices.append(
-                f"One conversation accounts for {percent(largest)} % of it; the others save {saved}."
+                f"One conversation accounts for {percent(largest)} % of the total; the others save {saved}."
             )
         return notices
 
@@ -252,7 +252,7 @@ class Gain:
         where = f" on {len(self.before):,} {_UNSEEN}"
         if not self.before.any():
             if not self.after.any():
-                return f"Nothing to gain: no conversation of {len(self.before):,} currently has any {objective.noun}."
+                return f"Nothing to gain: none of {len(self.before):,} conversations has any {objective.noun} now."
             instead = f"{self.after.sum():,.4g}{objective.unit} where the current setting {objective.verb} none"
             return f"No gain: {what} {objective.verb} {instead}{where}."
 
@@ -289,7 +289,7 @@ def _parts(conversations: int, seed: int, risk: float) -> Floats:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage, with up to one decimal place below 10.
+    """Format a share as a percentage, with one decimal below 10.
 
     Examples
     --------

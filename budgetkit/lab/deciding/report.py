@@ -19,8 +19,8 @@ from budgetkit.message import Raw
 from budgetkit.state import to_yaml
 
 _PROXY = (
-    "Unless the conversation marks them, needed messages are those that a later one refers to by name. This compares "
-    "settings, not answers."
+    "Unless the conversation marks them, needed messages are those that a later message refers to by name. This "
+    "compares settings, not answers."
 )
 
 
@@ -48,7 +48,7 @@ class TuningReport:
 
     @property
     def advised(self) -> int:
-        """The row to use; `PRESENT` for the current setting."""
+        """The row to use, or `PRESENT` for the current setting."""
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
@@ -73,7 +73,7 @@ class TuningReport:
         return " ".join([*sentences, *tuned.notices])
 
     def holds(self, row: int) -> bool:
-        """Return True if the interval of a setting's gain is entirely above 0."""
+        """Return True if a setting's gain is reliably above 0."""
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
@@ -99,7 +99,7 @@ class TuningReport:
         """Return the report as Markdown, with the budget."""
         aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
-        # The answers above the reserve.
+        # The share of recorded answers that are longer than the reserve.
         reserve = reserve_of_answers(budget)
         size = 0 if reserve is None else budget.sizes[reserve.name]
         cut_short = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
@@ -116,10 +116,10 @@ class TuningReport:
             f"**{_as_text(self.sentence(row))}**",
             how,
             "## What matters",
-            f"Each line alone; {aim.noun} per conversation, currently {now}:",
+            f"The effect of each line alone, in {aim.noun} per conversation (currently {now}):",
             "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
-        # The settings that no other beats, without repeats.
+        # The settings that no other setting beats, without duplicates.
         table = self.table(row)
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
@@ -133,11 +133,11 @@ class TuningReport:
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
         words = "" if place == 0 else "needed messages lost "
-        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
+        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "no needed message lost"
         if self.objectives[1] != "cost":
             return lost
         saved = self.tuned.gain_at(row, 1).share
-        return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'dearer'}"
+        return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'more expensive'}"
 
     def _means(self) -> tuple[Any, Any]:
         """Return the means of the current setting and of all others."""
@@ -148,13 +148,13 @@ class TuningReport:
 
 
 def matter(moves: pd.DataFrame) -> list[str]:
-    """Return the lines that affect the result, ordered by effect."""
+    """List the three lines that affect the result most."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
     return [str(line) for line in moving["line"].drop_duplicates().head(3)]
 
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
-    """Describe the effect of moving one line alone."""
+    """Describe the effect of changing one line alone."""
     of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
         "mean", kind="stable"
     )
@@ -178,7 +178,7 @@ def _cell(value: Any) -> str:
 
 
 def _as_text(text: str) -> str:
-    """Escape the characters that Markdown would read as a link, markup or a cell."""
+    """Escape the characters that have a meaning in Markdown."""
     return re.sub(r"[\\`*\[\]<|]", r"\\\g<0>", text)
 
 

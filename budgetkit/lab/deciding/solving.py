@@ -1,4 +1,4 @@
-"""Find the smallest or largest size of a line that meets a condition.
+"""Search for the size of a line that meets a condition.
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
@@ -56,11 +56,11 @@ class Solution:
     so_that : str
         The condition in words.
     find : {"smallest", "largest"}
-        The size searched for.
+        The extreme that was searched for.
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
-        Tokens between two sizes of the grid; a scan may miss a size between them. 1 for a bisection.
+        Tokens between two sizes of the grid, or 1 for a bisection. A scan may miss a size between them.
     budget : Budget, optional
         The budget with that size.
     binds : str
@@ -138,9 +138,9 @@ def solve(
     Returns
     -------
     Solution
-        The largest size of a reserve, or under a condition that more room harms; otherwise the smallest. It meets the
-        condition and the next size does not; a value of None comes with the obstacle.
-        A condition that is a promise about the next conversation has no value if there are too few conversations.
+        The largest size of a reserve, or the largest size under a condition that a larger window harms; otherwise the
+        smallest. It meets the condition, and the next size does not; a value of None comes with the obstacle. A promise
+        about the next conversation has no value if there are too few conversations.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def solve(
 
     conversations = len(np.unique(conversations_of(frame.index)))
     binds = condition.lacking(conversations)
-    # Without a promise, the given conversations decide.
+    # With too few conversations for a promise, only the given ones are judged.
     value, step = search.size(nothing_cut() if binds else condition, near, far)
     is_proved = condition.room != "unknown" and not binds
     if binds:
@@ -217,12 +217,12 @@ class LineSearch:
         return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:
-        """Plan all rows at one size of the line, or return None."""
+        """Plan all rows at one size of the line, if possible."""
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
             budget = self.budget.assign(**{self.line: size})
             columns = allocate_columns(budget, by_section, len(self.frame))
-        except ValueError:  # the budget refuses such a size: its caps do not fit, say
+        except ValueError:  # an invalid size, for example smaller than the caps
             return None
         plans = PlannedDemand(budget, columns, self.frame.index)
         return None if plans.overrun else plans
@@ -268,7 +268,7 @@ class LineSearch:
         if self.is_monotone:
             return (near if holds(near) else nearest_value(holds, near, far)), 1
 
-        # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
+        # Scan a grid of sizes from the near end; bisect the gap before the first that meets the condition.
         grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
         step = int(np.diff(grid).max())
         before = near
@@ -279,14 +279,14 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Describe the section that loses most at the best size, and its limit."""
-        at = f"with {self.line} at {far:,}"
+        """Describe the section that loses most, and its limit."""
+        at = f"with {self.line} = {far:,}"
         plans = self.plan_demands(far)
         if plans is None:
-            return f"{at} the reserves, caps and required sections claim more than the window."
+            return f"{at}, the reserves, caps and required sections claim more than the window."
         section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))
         if not column["cut"].any():
-            return f"the condition does not hold even {at}, although nothing is cut."
+            return f"the condition is not met even {at}, although nothing is cut."
         cap = plans.budget.caps[section]
         limit = "the tokens left by other sections"
         if cap is not None and (column["limit"] >= cap).any():
@@ -294,7 +294,7 @@ class LineSearch:
         rows = len(self.frame)
         unit = "turns" if "turn" in self.frame.index.names else "demands"
         over = f", summed over {rows:,} {unit}" if rows > 1 else ""
-        return f"{at} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}{over}."
+        return f"{at}, {section} still loses {int(column['cut'].sum()):,} tokens to {limit}{over}."
 
 
 def solve_models(

@@ -1,4 +1,4 @@
-"""The search space: values to try by line, and a reserve for the next answers.
+"""The values to try for each line, and a reserve for answers.
 
     smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
 
@@ -35,7 +35,7 @@ Kind = Literal["all", "call", "text"]
 
 @dataclass(frozen=True)
 class AnswerReserve:
-    """A reserve for the answer.
+    """A reserve for the answer, and its risk.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class AnswerReserve:
     Examples
     --------
     >>> AnswerReserve(90, risk=0.05, conversations=8, longest=90, cut_short=0.0).sentence
-    'The longest answer seen has 90 tokens; no promise: a promise of 5 % needs 19 conversations, but there are 8.'
+    'The longest answer seen has 90 tokens; a promise at 5 % risk needs 19 conversations, but there are 8.'
     """
 
     tokens: int
@@ -68,7 +68,7 @@ class AnswerReserve:
 
     @property
     def is_promise(self) -> bool:
-        """True if there are enough conversations for a promise about the next one."""
+        """True if there are enough conversations for a promise."""
         return self.conversations >= needed(self.risk)
 
     @property
@@ -80,7 +80,7 @@ class AnswerReserve:
                 f"tokens, judged by {self.conversations:,} conversations."
             )
         reason = lacking(self.conversations, self.risk)
-        return f"The longest answer seen has {self.longest:,} tokens; no promise: {reason}."
+        return f"The longest answer seen has {self.longest:,} tokens; {reason}."
 
 
 def answer_reserve(
@@ -122,14 +122,14 @@ def answer_reserve(
     lengths = recorded_lengths(traces, count_of(counter), kind)
     if not lengths:
         raise ValueError(
-            f"No answers in {len(traces)} conversations. Pass conversations with answers."
+            f"No answers found (conversations: {len(traces):,}). Pass conversations with answers."
         )
     sizes = np.unique(np.concatenate(lengths))
 
     def is_enough(place: int) -> bool:
         return is_controlled([float((of > sizes[place]).mean()) for of in lengths], risk)
 
-    # Fewer are above a larger number, so the least that will do is found by halving.
+    # A larger reserve leaves fewer longer answers, so bisection finds the smallest sufficient one.
     last = len(sizes) - 1
     first = 0 if len(lengths) >= needed(risk) else last
     size = int(sizes[bisect_left(range(last), True, first, key=is_enough)])
@@ -143,7 +143,7 @@ def answer_reserve(
 
 
 def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") -> list[Ints]:
-    """Return the tokens of each conversation's answers.
+    """Return the lengths of each conversation's answers, in tokens.
 
     The length of an answer is the provider's number, if reported; otherwise its text and calls are counted.
     """
@@ -182,9 +182,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 
 Setting = Raw  # the name of a value, by line
-Values = Mapping[
-    str, Mapping[Any, Any]
-]  # the values of a line by the names that a table gives them
+Values = Mapping[str, Mapping[Any, Any]]  # for each line, its values by the names shown in tables
 NO_CAP = "no cap"
 CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
@@ -200,7 +198,7 @@ def candidates(
 
     Explorers and :func:`budgetkit.lab.deciding.tune` use the same values. The answer's reserve is at least that of
     :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size, and the remainder
-    with less than everything left.
+    with and without a cap.
 
     Parameters
     ----------
@@ -241,7 +239,7 @@ def candidates(
         tried = [least, (least + now) // 2, now] if now > least else [least, 2 * least]
         sizes[reserve.name] = [size for size in tried if size < budget.window]
 
-    # Caps; the remainder has none, and is tried with less than all.
+    # Caps; the remainder has none, and is also tried with a cap.
     for section, cap in budget.caps.items():
         if section == budget.remainder and cap is None:
             parts = [budget.usable * quarters // 4 for quarters in (3, 2, 1)]
@@ -291,7 +289,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
-    """Return the values of each line by name."""
+    """Return the values to try by line, each with its name."""
     if not vary:
         raise ValueError(
             "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
@@ -309,7 +307,7 @@ def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The current budget and policy, the values to try, and the minimum reserve."""
+    """The current setting, the values to try, and the minimum reserve."""
 
     budget: Budget
     policy: Policy
@@ -336,7 +334,7 @@ class SearchSpace:
         """Return True if a setting is the current one."""
         try:
             return self.apply(setting) == (self.budget, self.policy)
-        except ValueError:  # the budget refuses such sizes
+        except ValueError:  # the sizes are invalid together
             return False
 
     def is_short(self, setting: Setting) -> bool:
@@ -347,7 +345,7 @@ class SearchSpace:
         signed = replace(self, budget=replace(self.budget, deficit="signed"))
         try:
             budget, _ = signed.apply(setting)
-        except ValueError:  # it cannot be planned, whatever the answers need
+        except ValueError:  # it cannot be planned, with any reserve
             return False
         return budget.sizes[reserve.name] < self.floor.tokens
 
@@ -365,7 +363,7 @@ class SearchSpace:
         }
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a line's value in tokens, or the whole window without a cap."""
+        """Return a line's value in tokens, or the window if uncapped."""
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))
@@ -378,7 +376,7 @@ class SearchSpace:
         return tokens_of(amount_of("size", value), self.budget.window)
 
     def size(self, setting: Setting) -> int:
-        """Return the size of each line of a setting, in tokens."""
+        """Add up the sizes of a setting's lines, in tokens."""
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
@@ -393,7 +391,7 @@ class SearchSpace:
         below = sum(reason not in ("", CANNOT_BE_PLANNED) for reason in reasons)
         if below:
             yield (
-                f"{below:,} of {len(settings):,} settings were left out because they reserve less than the "
+                f"Settings left out: {below:,} of {len(settings):,}, because they reserve less than the "
                 f"{need} tokens that answers need. {self.floor.sentence}"
             )
 
@@ -417,7 +415,7 @@ class SearchSpace:
             ends.append(f"{line} {name} is the {end}")
         if not ends:
             return []
-        why = "A better one may lie beyond them; try more values."
+        why = "A better setting may lie beyond them; try more values."
         if objective.at_a_corner:
             why = f"It wins because the objective counts {objective.at_a_corner}"
-        return [f"It is at the edge of the values tried: {', '.join(ends)}. {why}"]
+        return [f"The best setting is at the edge of the values tried: {', '.join(ends)}. {why}"]

@@ -1,4 +1,4 @@
-"""Tune a budget on your own conversations, and test it on held-out conversations.
+"""Tuning of a budget on conversations, tested on held-out ones.
 
 Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
 other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
@@ -51,7 +51,7 @@ from budgetkit.pruning import Policy, policy_of
 from budgetkit.trace import Trace
 
 Progress = Callable[[int, int], None]
-TIE = 1e-9  # means that differ by less come to the same
+TIE = 1e-9  # means that differ by less are equal
 #: Level of the pooled interval. The halves share their conversations: at 0.05, noise passes for a gain in 4 % of runs;
 #: at 0.025, in at most 2.5 %, and the interval contains the true gain in at least 95 %.
 POOLED_RISK = 0.025
@@ -151,7 +151,7 @@ class TuningResult:
 
     @property
     def of(self) -> int:
-        """The number of all settings."""
+        """The total number of settings, tried or not."""
         return prod(map(len, self.space.values.values()))
 
     @property
@@ -166,7 +166,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason why each setting is excluded, or "" if it is allowed."""
+        """The reason for excluding each setting, or "" if it is allowed."""
         floor = self.space.floor
         reasons = [""] * self.tried
         for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
@@ -180,8 +180,8 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations.
 
-        None means the current setting, which is chosen among equal results, otherwise the larger one. A current reserve
-        that is too small for the answers is not kept.
+        None means the current setting. Among equal results, the current setting is chosen, otherwise the largest. A
+        current reserve that is too small for the answers is not kept.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -215,7 +215,7 @@ class TuningResult:
 
     @cached_property
     def row(self) -> int | None:
-        """The table row of the candidate; None if the current setting is best."""
+        """The table row of the candidate, or None for the current setting."""
         return self.choice(self.parts[0])
 
     @property
@@ -238,7 +238,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The values to use, by line: the candidate's or the current values."""
+        """The setting to use, by line: the candidate or the current one."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property
@@ -282,7 +282,7 @@ class TuningResult:
         return self.gain_at(self.row)
 
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
-        """Return the gain of a row of the table, or None for the current setting.
+        """Return the gain of a table row, or of the current setting (None).
 
         The gain of the candidate is pooled: each half is measured with the setting chosen by the other half. Any other
         row is measured on the second half. Its interval is corrected for multiple comparisons, over all rows of the
@@ -305,7 +305,7 @@ class TuningResult:
     def notices(self) -> list[str]:
         """Limitations of the result, such as excluded settings.
 
-        Other examples are halves that disagree, and a best setting at the edge of the tried values.
+        Halves that disagree and a best setting at the edge of the tried values are other limitations.
         """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
@@ -356,7 +356,7 @@ def tune(
     no_more: Collection[str] = (),
     **options: Any,
 ) -> TuningResult:
-    """Choose the best setting of some lines, and test it on held-out conversations.
+    """Choose the best setting, and test it on held-out conversations.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def tune(
         raises stops the tuning.
     risk : float, optional, default 0.05
         Accepted share of answers longer than their reserve: settings that reserve less than
-        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes none.
+        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes no settings.
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost or as kept.
     no_more : collection of str
@@ -398,7 +398,7 @@ def tune(
     Returns
     -------
     TuningResult
-        The budget to use, which is the current one unless a gain holds, and the best candidate.
+        The budget to use, which is the current one unless the gain is reliable, and the best candidate.
 
     Raises
     ------
@@ -457,7 +457,7 @@ def tune(
 
 
 class ReplayCase(NamedTuple):
-    """Conversations with the current budget and policy, and further options of their replays."""
+    """Conversations, the current budget and policy, and other replay options."""
 
     traces: list[Trace]
     budget: Budget
@@ -549,7 +549,7 @@ def sensitivity(
 
 
 def split(many: int, seed: int) -> tuple[list[int], list[int]]:
-    """Return two halves of the conversations."""
+    """Split conversations at random into two halves, by number."""
     if many < 4:
         raise ValueError(f"Too few conversations: {many}. Pass at least 4.")
     order = list(range(many))

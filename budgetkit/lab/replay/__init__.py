@@ -1,4 +1,4 @@
-"""Replays of a trace under a budget, a pruning policy and a prompt cache.
+"""Replays of a trace under a budget, policy and prompt cache.
 
 - `replaying.py` has `replay`, and `outcome.py` the `Replay` that it returns, and the memory that it lost.
 - `prefix.py` computes the requests of a conversation and their unchanged prefixes, `cost.py` the cached tokens and the

@@ -49,7 +49,7 @@ PRICED = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True)
 class Price:
-    """A price in US dollars per million tokens, by the size of the request.
+    """A price in US dollars per million tokens, by request size.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Prices:
     TypeError
         If a price is not a Price.
     ValueError
-        If the price of searches is not a number from 0 on.
+        If the price of searches is not a number of at least 0.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Prices:
 
 
 def prices_of(given: Prices | str | Model | None) -> Prices | None:
-    """Return prices unchanged, or the prices of a model.
+    """Return given prices unchanged, or look up those of a model.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def compaction_turns(
 def _list_prices(
     model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
 ) -> Prices:
-    """Return the prices that genai-prices lists, without unknown prices."""
+    """Look up the prices of a model in genai-prices."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
@@ -360,7 +360,7 @@ def _list_prices(
     elif not _is_entry(entry, spelling):
         source += "" if is_known else f"; {brief(model)} has no price of its own"
         source += f"; {brief(model)} is priced as {entry.id}"
-        # one whose name begins alike
+        # The price is that of a model with a similar name.
         lacking += [] if is_known else [f"the price of {brief(model)} itself"]
 
     # The tier is in the request's usage, or in the name used by a router.
@@ -403,15 +403,15 @@ def _entry(
 ) -> tuple[Any, Any, str] | None:
     """Return a model's provider, price entry and listed spelling, or None.
 
-    The second argument is the id of the snapshot, because a snapshot is no key for the cache.
+    The second argument is the id of the snapshot, because the snapshot itself cannot be a key of the cache.
     """
-    # A fine-tuned model has a price of its own, and so has one that a router gives away.
+    # A fine-tuned model has its own price, and so does a model that a router offers for free.
     name = model.rpartition("/")[2]
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
     # Ollama runs a model on the user's own machine, which no list prices.
     if provider is None and "ollama" in (host_of(model), host_of(name)):
         return None
-    # Amazon charges more in a region than anywhere.
+    # Amazon charges more within a region than globally.
     sellers = ["aws", None] if provider is None and host_of(model) == "bedrock" else [provider]
     for seller_id, spelling in product(sellers, (name, *others)):
         try:
@@ -424,7 +424,7 @@ def _entry(
 
 
 def _is_entry(entry: Any, name: str) -> bool:
-    """Return True if a price entry has the name of the model, in any spelling."""
+    """Return True if a price entry names this model, in any spelling."""
     of_name, of_entry = (
         {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
     )
@@ -432,7 +432,7 @@ def _is_entry(entry: Any, name: str) -> bool:
 
 
 def _price(value: Any, factor: float) -> Price | None:
-    """Read a price, which may have tiers, times a factor."""
+    """Read a price with its tiers, multiplied by a factor."""
     if value is None:
         return None
     tiers = [(int(tier.start), float(tier.price)) for tier in getattr(value, "tiers", ())]

@@ -48,15 +48,15 @@ from budgetkit.plan import Ints
 
 _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
 _LINES: tuple[tuple[str, str, Spec], ...] = (
-    ("median", "in the middle", {}),
-    ("straight line", "straight on", {"dash": "dot", "width": 1.5}),
+    ("median", "tokens (median)", {}),
+    ("straight line", "tokens (straight line)", {"dash": "dot", "width": 1.5}),
 )
 
 #: The quality of the median, without and with other conversations, measured by ``python -m benchmarks.promised`` on
 #: 2026-11-22.
 LINE_NOTES = (
-    "Dotted: a straight line at the mean so far. The middle of the fan has hardly smaller errors than this line.",
-    "Dotted: a straight line at the mean so far. The middle of the fan has errors about a third smaller.",
+    "Dotted line: growth at the mean so far. The median of the fan has hardly smaller errors.",
+    "Dotted line: growth at the mean so far. The median of the fan has errors about a third smaller.",
 )
 
 
@@ -115,7 +115,7 @@ fan = Question("When will the window be full if this continues?", _table, _draw)
 
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
-DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
+DASHES = ("solid", "dash", "dot", "dashdot")  # for repeated colours
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 LEGEND: Data = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
@@ -173,7 +173,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 
 def request_axis(last: int, every_turn: bool = False) -> Data:
-    """Return the axis of requests, or of turns if each has one request."""
+    """Return an axis of requests, or of turns with one request each."""
     title = "turn" if every_turn else "request"
     return {"title": title, "range": [1, max(1, last) + 1], "showgrid": False, **counted(last)}
 
@@ -216,12 +216,12 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
         rows = frame[["request", "turn"]].assign(spent=spent.cumsum())
         rows.insert(0, "policy", name)
         frames.append(rows)
-    unit = "US dollars" if has_prices else "input tokens, weighed"
+    unit = "US dollars" if has_prices else "weighted input tokens"
     return pd.concat(frames, ignore_index=True).assign(unit=unit)
 
 
 def _draw_spending(table: pd.DataFrame) -> Spec:
-    # A colour for each policy or, if all are used, another dash.
+    # Each policy has its own colour; repeated colours get another dash.
     styles: dict[Any, Spec] = {}
     traces = []
     for number, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
@@ -270,7 +270,7 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
-    # Pixels; of very many lines none may cover its neighbours.
+    # In pixels; thin enough that many lines do not overlap.
     width = 2.0 if len(table) <= _MOST_WIDE else 0.5
     traces = []
     entries = []
@@ -289,7 +289,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
             texts += [plain(text)] * 2 + [None]
         style = {"color": shade, "width": width}
         traces.append(line(x, y, mode="lines", name=fate, line=style, **hover(texts)))
-        # An entry of the legend that is thick enough to see.
+        # A thicker line for the legend.
         entries.append(line([None], [None], mode="lines", name=fate, line={**style, "width": 4}))
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
@@ -318,9 +318,7 @@ timeline = Question(
     "What fills the window, request by request?", _timeline_table, _draw_timeline, _say_timeline
 )
 #: Draw the tokens of each request that are read from the prompt cache, written to it, or neither.
-caching = Question(
-    "How much is read again from the cache?", _caching_table, _draw_caching, _say_caching
-)
+caching = Question("How much is read from the cache?", _caching_table, _draw_caching, _say_caching)
 #: Draw the spending up to each request, for each policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
 #: Draw each message from its first request to its last.

@@ -4,8 +4,8 @@ Conversations are drawn from the sizes of past turns:
 
     context(t) = start + pace x sum of t turn sizes
     sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
-    pace       lognormal around 1; variance of its logarithm: 8 v, or where that is more the smaller of 25 v and 0.112;
-               never more than 0.36 + 1.2 / turns seen; of its root 0.7 is taken
+    pace       lognormal around 1; the variance of its logarithm is 8 v or, if larger, the smaller of 25 v and 0.112,
+               but at most 0.36 + 1.2 / turns seen; the standard deviation is then multiplied by 0.7
     v          (squared coefficient of variation of the turns seen) / turns seen
 
 Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. For few turns its
@@ -16,12 +16,13 @@ spread is too wide for sources that it was not fitted to: at 0.7 of it, the midd
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
 (chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same. The middle 90 % of paths then covered 94 to 100 of
-100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with 25 and 0.112
-the band covers 13 of the 14 long ones, with thirty turns seen, at a factor of 1.5; without them it covers 12 at 1.3.
-The eighth source is a session of a coding agent, whose turns come in bursts; no useful band contains such a session,
-and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation of the turns of three
-agents is 150 to 220 % of their mean (2026-11-23): bands covered 63 % at a factor of 9, and with other sessions 42 % at
-24. A few turns do not show this, but other sessions of the same kind do.
+100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with thirty turns
+seen, the band covers 13 of the 14 long conversations and is wide by a factor of 1.5; without 25 and 0.112, it covers
+12, by a factor of 1.3. The eighth source is a session of a coding agent, whose turns come in bursts; no useful band
+contains such a session, and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation
+of the turns of three agents is 150 to 220 % of their mean (2026-11-23): bands wide by a factor of 9 covered 63 %, and
+bands from other sessions, wide by a factor of 24, covered 42 %. A few turns do not show this, but other sessions of the
+same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
 from them, since a few turns say less about the future than the growth of such conversations. With nine or more that
@@ -46,7 +47,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # variance of the logarithm of the pace: of conversations, and of few turns seen
 _PACE = 0.36
 _FEW = 1.2
-# of the turns seen: see above
+# factors of v, the variance of the turns seen: see above
 _OWN = 8.0
 _DRIFT = 25.0
 _MOST_DRIFT = 0.112
@@ -54,7 +55,7 @@ _PRIOR_TURNS = 2
 _PRIOR = 0.6
 _OWN_SPREAD = 0.7
 _UNLIKE = 3.0  # standard deviations between the mean turn seen and other conversations' means
-# standard deviation of turns over their mean, of so many turns at least
+# coefficient of variation from which turns count as bursts, and the minimum number of turns
 _BURST = 1.0
 _LEAST_TURNS = 6
 _BURSTS = "{} come in bursts: their sizes vary by {:.0f} % of the mean; they are not forecast"
@@ -62,21 +63,21 @@ _AGENT = (
     f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; they are not "
     "forecast"
 )
-# more requests in a turn show an agent at work; customers were served in four at most
+# more requests per turn than this show an agent; chats with customers had four at most
 _AGENT_STEPS = 4
-# the same of other conversations, in the middle one of so many at least; up to 1.2 bands beside others held
+# the same for other conversations: the median of at least so many; up to 1.2, forecasts proved right
 _BURST_OF_OTHERS = 1.3
 _OTHERS_THAT_BURST = 3
-_CHANGE = 0.16  # the same of a conversation whose mean turn is known
+_CHANGE = 0.16  # variance of the logarithm of the pace, if the mean turn is known
 _ENOUGH = 5  # other conversations of the kind
-# of the normal distribution, so many in 100 lie beyond so many standard deviations
+# a tenth of a normal distribution lies beyond 1.645 standard deviations
 _BAND = 0.1
 _NEVER = np.iinfo(np.int64).max
 _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """The growth of turns, as its median and the standard deviation of its logarithm.
+    """The growth of turns: its median, and its logarithm's standard deviation.
 
     If `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
     """
@@ -94,7 +95,7 @@ def paths(
     seed: int = 0,
     pace: Pace | None = None,
 ) -> Ints:
-    """Draw conversations around a pace, by default their own.
+    """Draw continuations of a conversation from its turns and its pace.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def draws(
 
 
 def own_pace(sizes: Sizes) -> Pace:
-    """Return a conversation's pace from its own turns.
+    """Estimate a conversation's pace from its own turns.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
     >>> notice([100, 90, 110, 100, 900, 100])
     'turns come in bursts: their sizes vary by 140 % of the mean; they are not forecast'
     >>> notice([100] * 6), notice([5_000] * 6, [[100, 110, 90]] * 5)
-    ('', 'the others do not resemble this conversation, and are left out')
+    ('', 'the other conversations do not resemble this one and are left out')
     >>> notice([100, 90, 110], steps=10)
     'turns of agents often come in bursts, which fewer than 6 turns do not show; they are not forecast'
     """
@@ -169,7 +170,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
         return _AGENT
     known = [other for other in others if len(other) > 1]
     is_alike = len(known) < _ENOUGH or not len(sizes) or resembles(sizes, known)
-    unlike = "the others do not resemble this conversation, and are left out"
+    unlike = "the other conversations do not resemble this one and are left out"
     return bursts_notice(sizes, others) or ("" if is_alike else unlike)
 
 
@@ -181,7 +182,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     Examples
     --------
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 3)
-    'turns of the others come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
+    'turns of other conversations come in bursts: their sizes vary by 229 % of the mean; they are not forecast'
     >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 2)
     ''
     >>> bursts_notice([10, 9], [[10, 20, 10, 20, 10, 20]] * 3)
@@ -199,11 +200,11 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     middle = float(np.median([*map(_variation, known)]))
     if middle <= _BURST_OF_OTHERS:
         return ""
-    return _BURSTS.format("turns of the others", 100 * middle)
+    return _BURSTS.format("turns of other conversations", 100 * middle)
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, or None if there are too few."""
+    """Return the coefficient of variation of turns, unless they are few."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
@@ -226,14 +227,14 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 
 
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Return the pace of a conversation, estimated from it and others of its kind.
+    """Estimate a conversation's pace from it and others of its kind.
 
-    None with fewer than five others, or if they do not resemble the turns seen.
+    Returns None with fewer than five others, or if they do not resemble the turns seen.
 
     log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
     Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
-    variance     = variance between them x (1 - Z) + 0.16; of nine others that go on after as many turns: 90 % of them
-                   lay within 1.645 of its roots of what this formula says of each by the rest
+    variance     = variance between them x (1 - Z) + 0.16; with nine others that continue after as many turns, such that
+                   90 % of them lie within 1.645 standard deviations of their prediction from the rest
 
     This is the credibility of H. Bühlmann, "Experience rating and credibility", 1967, with E. Straub's weights of 1970;
     0.16 was fitted like the numbers above.
@@ -273,7 +274,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     if farthest is None:
         return Pace(middle, float(np.sqrt(between * unseen + _CHANGE)))
 
-    # The turns that a path draws spread about their mean too; that is in the distances already.
+    # The turns drawn for a path also vary about their mean, which the distances already include.
     drawn = float(np.var(sizes)) / own**2 / float(np.median(counts[goes_on] - seen))
     spread = float(np.sqrt(max(0.0, (farthest / _NORMAL) ** 2 - drawn)))
     return Pace(middle, spread, is_whole=True)
@@ -291,7 +292,7 @@ def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
 
 
 def fan(drawn: Ints | Floats) -> pd.DataFrame:
-    """Return quantiles of drawn conversations.
+    """Return the quantiles of drawn conversations at each turn.
 
     Examples
     --------

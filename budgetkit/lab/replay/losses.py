@@ -1,4 +1,4 @@
-"""Memory lost to pruning: the share of needed earlier messages that are present."""
+"""Memory lost to pruning: the share of needed messages still present."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from budgetkit.plan import Flags, Ints
 from budgetkit.pruning import NEVER
 from budgetkit.trace import Trace
 
-#: Name of unmarked evidence in the frame.
-PROXY = "proxy: rare word again"
+#: The source of evidence that the trace does not mark.
+PROXY = "proxy: repeated rare word"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # for ASCII, faster
 _SHORTEST = 3
 _MOST = 3  # maximum number of messages with a rare word
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
-    """List pairs of a message and an earlier one that it needs.
+    """List pairs of a message and an earlier message that it needs.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
             is_earlier = turns[first] < turns[index]
             if is_earlier and trace.messages[first].role not in SYSTEM_ROLES:
                 pairs.setdefault(first, word)
-        # A tool's result repeats the words of its call, which needs them.
+        # A tool result repeats words of its call, so only the call counts as needing them.
         if message.role != "tool":
             yield from ((index, first, word) for first, word in sorted(pairs.items()))
 
@@ -115,7 +115,7 @@ def _words(message: Message) -> list[str]:
 
 
 def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the share of needed evidence in each request.
+    """Return the share of needed messages present in each request.
 
     Parameters
     ----------

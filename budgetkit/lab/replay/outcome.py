@@ -1,4 +1,4 @@
-"""Replay: the outcome of replaying a conversation under a policy, by request and message."""
+"""Outcomes of replays, by request and by message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Columns = dict[str, dict[str, Ints]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """The result of :func:`replay`.
+    """The result of a replay: its requests, kept messages and costs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Replay:
         Tokens above the limit, in the longest prefix shared with the last request, read from and written to the cache,
         and of the answer.
     warnings : tuple of str
-        Warnings about a broken floor of the history.
+        Warnings about a history below its floor.
 
     Examples
     --------
@@ -81,13 +81,13 @@ class Replay:
 
     @property
     def acts(self) -> Flags:
-        """True for each request in which the policy summarised, shrank or dropped anything."""
+        """True for each request in which the policy changed the history."""
         kept = self.kept
         return np.array(kept.summaries) + kept.shrunk_messages + kept.dropped_messages > 0
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request in dollars, or NaN if a price is unknown."""
+        """Cost of each request in dollars, NaN if unknown."""
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls, or NaN if a price is unknown.
+        """Cost of each request's summary calls in dollars, NaN if unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a
         separate prompt pays for it in full, or writes it to the cache if the system does so.
@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, or 0 if there are none."""
+        """Input tokens of each request's summary calls, 0 without any."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)
@@ -234,7 +234,7 @@ class Replay:
         )
 
     def totals(self) -> dict[str, float]:
-        """Return the sums over all requests.
+        """Return the sums of tokens, numbers and costs over all requests.
 
         Returns
         -------
@@ -296,10 +296,10 @@ class Replay:
             for name in ("cached", "written", "fresh", "dropped", "over", "output")
         ]
         rows = [
-            (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent")
+            (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of the tokens sent")
             for name, tokens in shown
         ]
-        cost = [] if np.isnan(totals["cost"]) else [f"Cost: {totals['cost']:,.4f}"]
+        cost = [] if np.isnan(totals["cost"]) else [f"Cost: ${totals['cost']:,.4f}"]
         title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
         title += f", {int(totals['sent']):,} tokens sent"
         return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
@@ -353,6 +353,6 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers, counting from 1; missing for events that never happen."""
+    """Return request numbers from 1, missing for events that never happen."""
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))

@@ -1,4 +1,4 @@
-"""Outlook: the turns left until a cut, a full window, or a spending limit."""
+"""Forecasts of the first cut, the full window and the spending limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from budgetkit.trace import DEFAULT_ROLES, Roles, Trace
 from budgetkit.trace.tally import running_sums
 
 Preset = Callable[[Model], Budget]
-MOST_OTHERS = 30  # other conversations to learn the pace from; more add little
+MOST_OTHERS = 30  # other conversations that determine the pace; more add little
 _AT_ONCE = 100  # continuations planned at once, to bound memory
 
 
@@ -75,7 +75,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the spending limit.
 
-    For an event that has already happened, all three turns are the actual one.
+    For an event that has already happened, all three turns are the one at which it happened.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def outlook(
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
-    """Estimate the pace of a conversation from others of its kind."""
+    """Estimate a conversation's pace from its own turns and similar conversations."""
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
 
@@ -182,7 +182,7 @@ class Forecast:
 
     @cached_property
     def contexts(self) -> Ints:
-        """The context size after each recorded and each drawn turn, one row per continuation."""
+        """The context size after each turn, one row per continuation."""
         counts = self.trace.counts(self.counter, self.framing)
         known = counts[: self.trace.turns[0].start].sum() + np.cumsum(self.sizes)
         ahead = paths(self.sizes, self.turns, int(known[-1]), self.samples, self.seed, self.pace)
@@ -216,9 +216,9 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the excess in drawn turns.
+            """Return the history's excess in each drawn turn.
 
-            The demand of a section is its current tokens, those of earlier drawn turns, and the turn's own.
+            A section's demand is its current tokens, plus those of the drawn turns up to this one.
             """
             demands = {}
             for name, column in sums.items():

@@ -83,7 +83,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request before each answer, and one after each unanswered turn."""
+    """Return one request per answer, and one for an unanswered end."""
     places = range(turn.start + 1, turn.end)
     answered = [i for i in places if messages[i].role == "assistant"] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -92,7 +92,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return the billed output of each request, from that of its messages."""
+    """Add up the billed output of each request's messages."""
     if by == "turn":
         outputs = [billed[r.start : r.end].sum() for r in requests]
     else:
@@ -141,7 +141,7 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
     """Return the seconds between requests, or NaN if unknown.
 
-    0 if a clock was set back.
+    The pause is 0 if the clock was set back.
     """
     times = np.array([seconds(messages[r.sent - 1].raw.get("timestamp")) for r in requests])
     known = np.flatnonzero(~np.isnan(times))
@@ -157,11 +157,11 @@ class PrefixLayout:
     Derived values are computed once.
     """
 
-    section: str  # that is pruned: the history
+    section: str  # the pruned section: the history
     tally: Tally
     requests: Sequence[Turn]
-    # for each message: whether it can be pruned, and the requests where it enters the history and the recorded
-    # session itself takes it out; the number of requests where that never happens
+    # for each message: whether it can be pruned, the request where it enters the history, and the request where the
+    # recorded session itself removes it; the number of requests if that never happens
     prunable: Flags
     entry: Ints
     leave: Ints
@@ -212,13 +212,13 @@ class PrefixLayout:
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message that are not pruned in their own turn's request."""
+        """Tokens before each message that are not pruned in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
-        """The first message of each request that may differ, for any budget."""
+        """Each request's first message that may differ from the last request's."""
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -228,7 +228,7 @@ class PrefixLayout:
         passages_gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
         edges[1:] = np.where(passages_gone, starts[:-1], sents[:-1])
 
-        # A recorded compaction breaks the prefix at the first message that it took out.
+        # A recorded compaction breaks the prefix at the first message that it removed.
         taken_out = self.tally.gone
         for at in np.unique(taken_out[taken_out < len(taken_out)]).tolist():
             request = np.searchsorted(sents, at, "right")
@@ -237,20 +237,20 @@ class PrefixLayout:
 
     @cached_property
     def firsts(self) -> dict[str, Ints]:
-        """The first message of a section in each later request."""
+        """A cache of the first messages of sections in each later request."""
         return {}
 
 
 def place(
     tally: Tally, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
 ) -> PrefixLayout:
-    """Return the layout of a conversation's prunable messages.
+    """Lay out a conversation's messages for pruning one section.
 
     The layout has the first request that can prune each message.
     """
-    # A result goes where its call does, also where its role belongs to another section.
+    # A result belongs to the section of its call, whatever its role.
     if unsent:
-        # At 0 tokens, so that all positions stay.
+        # They count 0 tokens, so that all positions stay.
         past, present = list(tally.past), list(tally.present)
         for slot in unsent:
             past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
@@ -279,7 +279,7 @@ def place(
     after_its_turn = np.searchsorted(starts, slots, "right")
     entry = np.where(at_once, with_its_request, after_its_turn)
 
-    # What the recorded session takes out before that never enters.
+    # A message that the recorded session removes before that never enters.
     never = len(requests)
     leave = np.searchsorted(sents, tally.gone, "right")
     entry = np.where(prunable & (entry < leave), entry, never)
@@ -294,7 +294,7 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the first message of each request that may differ."""
+    """Return each request's first message that may differ under a budget."""
     limits = placed.edges.copy()
     for section, column in columns.items():
         if section != placed.section and column["cut"].any():
@@ -350,7 +350,7 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Return True for each message that can be pruned in its own turn."""
+    """Return True for messages that can be pruned in their own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",

@@ -1,4 +1,4 @@
-"""Prompt caches: how many of a request's tokens a provider reads from its cache.
+"""Prompt caches: the tokens of a request that a provider has cached.
 
     sent = cached + written + fresh
 
@@ -8,8 +8,9 @@ lookup:
 
 - *automatic* (OpenAI, Gemini): any prefix, rounded down to an increment;
 - *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes up to marks, here after the opening (tool schemas and
-  system messages) and at the end of each request. A prefix cached at an earlier request's mark is read during its
-  lifetime if the request starts with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
+  system messages) and at the end of each request. A prefix cached at the mark of an earlier request is read if the
+  request starts with it and its lifetime has not ended; Anthropic looks back over 20 positions, OpenAI at the newest 80
+  marks.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest live cached prefix that ends with an earlier request.
+        """Return the longest live prefix that ends with an earlier request.
 
         Two requests share at least the shortest prefix shared by adjacent requests between them.
         """
@@ -198,7 +199,7 @@ IDEAL = IDEAL_CACHE
 
 
 def provider_rules(model: str | Model) -> str:
-    """Return the name of a provider's prompt cache.
+    """Return the name of the prompt cache that a model uses.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""replay(): a trace replayed under a budget and a pruning policy, request by request.
+"""replay(): replays of a trace under a budget and a policy.
 
 At each request the budget determines the limit of the history, the policy decides which messages to drop, and the
 unchanged part of the last request determines the tokens that the provider's prompt cache may hold. Texts are counted
@@ -144,14 +144,14 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
-    # 1. What the caller passes, in whatever form.
+    # 1. The arguments, converted from any supported form.
     check_choice("start_on", start_on, get_args(StartOn))
     trace = trace_of(trace)
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
     if policy is None:
         raise ValueError(
-            "No policy given. Pass policy=, a policy of bk.policies or its name, or a configuration that names one."
+            "Missing policy. Pass policy='oldest first', another policy, or a configuration that names one."
         )
     if model is None:
         counter = DEFAULT_COUNTER if counter is None else counter
@@ -178,7 +178,7 @@ def replay(
     first_changes = boundaries(placed, columns)
 
     # 4. The policy prunes the history, request by request.
-    rooms = map(
+    contexts = map(
         pruning_context,
         (limits - demand.pinned).tolist(),
         (others + demand.pinned).tolist(),
@@ -188,7 +188,7 @@ def replay(
         np.nan_to_num(demand.pauses).tolist(),
     )
     edges = np.maximum(first_changes, 0).tolist()
-    visits = [*map(Visit, rooms, demand.entering, edges, demand.leaving)]
+    visits = [*map(Visit, contexts, demand.entering, edges, demand.leaving)]
     summaries: dict[int, Message] = {}  # by the first message that each replaces
 
     def measure(slots: list[int]) -> int | None:
@@ -293,7 +293,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """The minimum tokens that each section sends, whatever its grant."""
+        """The minimum tokens that each section sends, regardless of its grant."""
         tally = self.placed.tally
         past, present = ([*map(_shortened, items)] for items in (tally.past, tally.present))
         shortened = replace(tally, past=past, present=present, retrieved={})
@@ -302,14 +302,14 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's unit: of its call, or where True of its turn."""
+        """The first message of each unit, for turns (True) and calls (False)."""
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
         }
 
 
 def _shortened(item: Item) -> Item:
-    """Return a message that is shortened as far as possible."""
+    """Return a message shortened as far as possible."""
     least = least_tokens(item.payload, item.tokens)
     return item if least == item.tokens else replace(item, tokens=least)
 
@@ -349,7 +349,7 @@ def demand_of(
             placed=placed,
             sections=sections,
             pinned=sections[history] - np.cumsum((entered - left).astype("int64"))[:-1],
-            # All replays share this array.
+            # All replays share this array, so it must not change.
             output=unwritable(billed_outputs(trace.answers(count, framing), requests, by)),
             pauses=pauses(trace.messages, requests),
             new_blocks=new_blocks(trace.messages, requests),
@@ -390,7 +390,7 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
-    """Return the first message of the unit that each message belongs to."""
+    """Return the first message of each message's unit."""
     # Messages that share a call or a turn form groups, each led by its first message (union and find): of four
     # messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}

@@ -94,7 +94,7 @@ def corpus_of(texts: AnyTexts) -> Corpus:
 
 
 def document_of(text: Any, number: int) -> Document:
-    """Return one of several texts as a document."""
+    """Convert one of several texts to a document."""
     if isinstance(text, Document):
         return text
     if not isinstance(text, str):
@@ -107,7 +107,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     is_text = frame.map(lambda value: isinstance(value, str))
     if not is_text.to_numpy().any():
         raise ValueError(
-            f"No text column among {quoted(map(str, frame.columns))}. Pass a table with at least one."
+            f"No text column among [{quoted(map(str, frame.columns))}]. Pass a table with at least one."
         )
     records: list[Any] = frame.rename(columns=str).to_dict("records")
     column = _column(records)
@@ -115,7 +115,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     for number, row in enumerate(records, 1):
         if not isinstance(row[column], str):
             raise ValueError(
-                f"Row {number:,} has {brief(row[column])} in column {brief(column)}. Pass strings."
+                f"Invalid text in row {number:,}, column {brief(column)}: {brief(row[column])}. Pass strings only."
             )
         labels = {"class": "text", "language": "text", "source": ""}
         labels["document"] = f"{OWN_TEXTS} {number:,}"
@@ -125,7 +125,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
 
 
 def read_texts(path: str) -> Corpus:
-    r"""Read the texts at a path.
+    r"""Read texts from a file, a folder or a glob.
 
     Examples
     --------
@@ -158,18 +158,18 @@ def read_texts(path: str) -> Corpus:
     with_text = corpus.where(lambda document: bool(document.text))
     if with_text.documents:
         return with_text
-    reason = "there is no text"
+    reason = "no file has any text"
     if corpus.problems:
         first = corpus.problems[0]
         named = f"{one_line(Path(first.name).name)}, {one_line(first.reason)}"
-        reason = f"none of its {len(corpus.problems):,} files or rows is text, the first: {named}"
+        reason = f"nothing could be read (problems: {len(corpus.problems):,}, first: {named})"
     raise ValueError(
         f"No text in {one_line(path)}: {reason}. Pass a folder, a text file, a table or a glob."
     )
 
 
 def _table(path: Path) -> Corpus:
-    # Lines that are no rows are left to the reader of the table.
+    # Invalid lines are left to the reader of the whole table.
     first = [row for row in rows_in(_beginning(path), path.suffix.lower()) if isinstance(row, dict)]
     if any("messages" in row for row in first):
         return _conversations(path)

@@ -1,4 +1,4 @@
-"""Texts from files and folders, with the problems of unreadable files."""
+"""Texts from files and folders, and the problems of unreadable files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Document:
     name: str = ""
 
     def __post_init__(self) -> None:
-        # Frames keep texts as UTF-8 where pyarrow is installed, which half a surrogate pair is not.
+        # With pyarrow, frames store texts as UTF-8, which cannot encode half a surrogate pair.
         for name in ("kind", "language", "source", "name"):
             object.__setattr__(self, name, replace_surrogates(getattr(self, name)))
 
@@ -114,7 +114,7 @@ class Corpus:
         return sum(len(document.text) for document in self.documents)
 
     def where(self, keep: Callable[[Document], bool]) -> Corpus:
-        """Select documents.
+        """Select the documents to keep.
 
         Parameters
         ----------
@@ -157,11 +157,11 @@ class Corpus:
         for document in self:
             random = Random(f"{seed} {document.source} {document.name} {len(document.text)}")
             lengths: list[int] = []
-            room = len(document.text)
-            while room >= shortest and len(lengths) < most:
-                lengths.append(min(random.randint(shortest, longest), room))
-                room -= lengths[-1]
-            gap = room // max(len(lengths), 1)
+            left = len(document.text)
+            while left >= shortest and len(lengths) < most:
+                lengths.append(min(random.randint(shortest, longest), left))
+                left -= lengths[-1]
+            gap = left // max(len(lengths), 1)
             start = 0
             for number, length in enumerate(lengths, 1):
                 text = document.text[start : start + length]
@@ -175,7 +175,7 @@ class Corpus:
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 
 
-#: Maximum size of a file to read; a larger one is reported.
+#: Maximum size of a file to read, in bytes; larger files are reported.
 MOST_BYTES = 5_000_000
 
 #: Class and language of a file by its suffix; any other is ("text", its suffix).
@@ -196,7 +196,7 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
-    """Return True if at least a fifth of a text is Chinese, Japanese or Korean.
+    """Return True if at least a fifth of a text is CJK.
 
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)
@@ -262,7 +262,7 @@ def folder(
     """
     root = Path(path)
     if not root.exists():
-        raise FileNotFoundError(f"File not found: {one_line(str(path))}.")
+        raise FileNotFoundError(f"File not found: {one_line(str(path))}. Check the path.")
     if root.is_file():
         return files(
             [root], root.parent.name or str(root.parent), root.parent, kind, language, most
@@ -313,7 +313,7 @@ def rows(
     language: str = "",
     most: int = 10**9,
 ) -> Corpus:
-    r"""Read a column of a JSONL or CSV file, one document per row.
+    r"""Read a column of a JSONL or CSV file, by row.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def rows(
     path = Path(path)
     if path.suffix not in (".jsonl", ".csv", ".tsv"):
         raise ValueError(
-            f"Cannot read rows of {one_line(path.name)}. Pass a .jsonl, .csv or .tsv file, or use folder()."
+            f"Cannot read rows from {one_line(path.name)}. Pass a .jsonl, .csv or .tsv file, or use folder()."
         )
     text = file_text(path, most)
     if isinstance(text, Problem):
@@ -393,7 +393,7 @@ def rows_in(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        # no JSON, a number of thousands of digits, lists in lists without end
+        # invalid JSON, a number with thousands of digits, or lists nested too deeply
         except (ValueError, RecursionError):
             yield None
 

@@ -1,6 +1,6 @@
 """The mini-corpus written for this project, and generated odd text.
 
-It is small and the same on every machine. A file of ``data/corpora/`` holds one class; a line ``=== language title``
+It is small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language title``
 begins a document.
 """
 
@@ -27,7 +27,7 @@ _SYLLABLES = ("ba", "do", "ke", "li", "mu", "ra", "so", "ti", "ve", "zo", "an", 
 
 
 def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
-    """Generate one document.
+    """Generate one document by a recipe.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
 
 
 class SizedRandom(Random):
-    """Random numbers for a text of a given length."""
+    """A random generator that knows the length of the text to generate."""
 
     characters = 0
 
 
 def _base64(random: SizedRandom) -> Iterator[str]:
     data = random.randbytes(random.characters)
-    if random.random() < 0.3:  # as in a binary file: stretches of zeros
+    if random.random() < 0.3:  # with stretches of zeros, as in a binary file
         data = b"".join(
             data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
         )
@@ -192,7 +192,7 @@ def shipped() -> Corpus:
     Returns
     -------
     Corpus
-        Natural languages by script, programming languages, markup and data, each document with its class.
+        Documents in natural languages, code, markup and data, each with its class.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     Returns
     -------
     Corpus
-        Class "odd", the recipe as language.
+        A corpus of the class "odd", with each recipe as a language.
 
     Examples
     --------
