@@ -1,6 +1,6 @@
 """Budgets, their lines and amounts: whole numbers only, no text.
 
-- `amounts.py` has `Share`, `allocation.py` the lines, and `budget.py` the budget and the allocation order.
+- `amounts.py` defines `Share`, `allocation.py` the lines, and `budget.py` the budget with its allocation order.
 - `validation.py` rejects contradictory lines.
 - `errors.py` and `quoting.py` word errors and warnings for all packages; `html.py` writes their HTML and SVG.
 """
@@ -21,6 +21,6 @@ from budgetkit.budget.quoting import (
 from budgetkit.budget.validation import unknown_section
 
 __all__ = ["Allocation", "Amount", "Budget", "Line", "Reserve", "Share"]
-# What the packages above use.
+# Names for the packages that import this one.
 __all__ += ["block", "brief", "check_choice", "check_tokens", "many", "one_line", "printable"]
 __all__ += ["quoted", "terminal_line", "unknown_section", "warn_caller"]

@@ -3,8 +3,8 @@
 Terms that are easily confused:
 
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
-- *importance* decides which section keeps its tokens in a full window (the higher one), the order of the allocations is
-  the order of the prompt, and a *required* section never shrinks to make room for others;
+- in a full window the section of higher *importance* keeps its tokens, and a *required* section never shrinks for
+  others; the order of the allocations is the order of the prompt;
 - *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 
@@ -22,13 +22,13 @@ Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
 Fill = Literal["prefix", "skip", "knapsack"]
 Granularity = Literal["item", "line", "token"]
-MOST_WEIGHT = 2**16  # times a number of tokens it is still counted in 64 bits
+MOST_WEIGHT = 2**16  # a product of a weight and a number of tokens fits in 64 bits
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Tokens reserved from the window.
+    """Tokens of the window set aside for one purpose.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Reserve:
     size : int or Share
         Size of the reserve, in tokens or as a share of the window.
     serves : str, optional
-        Use of the reserve. "output" marks the reserve for the answer, which claims nothing in a window without the
-        answer (`Budget.kind` "input" or "usable"). The name of a section reserves the tokens for that section alone.
+        Purpose of the reserve. "output" marks the reserve for the answer, which claims nothing in a window without the
+        answer (`Budget.kind` "input" or "usable"). A section's name reserves the tokens for that section alone.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Allocation:
     Raises
     ------
     ValueError
-        If a choice is unknown, or a required section has the treatment "drop".
+        If a choice is unknown, or a required section has ``overflow="drop"``.
 
     Examples
     --------
@@ -180,7 +180,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a budget, for a slider.
+    """A reserve or a section of a budget, with its size in tokens.
 
     Parameters
     ----------
@@ -215,13 +215,13 @@ def _check_name(name: object) -> None:
 def check_whole(what: str, name: str) -> None:
     """Check that a name contains no lone surrogate.
 
-    A text cut by a program that counts UTF-16 units may end in one.
+    Programs that count UTF-16 units may leave one where they cut a text.
 
     >>> check_whole("name of a line", "history")
     """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         raise ValueError(
-            f"Invalid {what}: {brief(name)} ends in half of a surrogate pair. Remove that half."
+            f"Invalid {what}: {brief(name)} contains half of a surrogate pair. Remove that half."
         )
 
 
@@ -258,7 +258,7 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Return a line with one or more fields changed, or replaced entirely."""
+    """Change one or more fields of a line, or replace the whole line."""
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
@@ -273,7 +273,7 @@ Order = Literal[
 ]
 Pool = Literal["open", "together", "each"]
 
-#: Whether capped sections come first, what uncapped ones may take, and whether their items compete for it.
+#: For each order: whether capped sections come first, how uncapped ones draw on the pool, whether items compete for it.
 ORDERS: dict[str, tuple[bool, Pool, bool]] = {
     "importance": (False, "open", False),
     "caps first": (True, "open", False),

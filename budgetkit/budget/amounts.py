@@ -21,23 +21,25 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.errors import out_of_range, wrong_choice, wrong_type
 
-#: Maximum of any number of tokens, over a trillion; millions of such numbers still add up in 64 bits.
+#: Largest number of tokens allowed, over a trillion; the sum of millions of such numbers fits in 64 bits.
 MOST_TOKENS: Final = 2**40
 Rounding = Literal["floor", "nearest", "largest_remainder"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
-# every float is within; 1e-99999999 is a short text and 33 million bytes of a fraction
+# Every float has fewer digits; "1e-99999999" is a short text, but as a fraction it takes 33 million bytes.
 _DIGITS = 400
 _EXPONENT = 400
 
 
 def whole_number(value: object) -> int | None:
-    """Convert a Python or numpy integer to int; return None for anything else, including booleans.
+    """Convert a Python or numpy integer to int.
+
+    The result is None for anything else, including booleans.
 
     >>> whole_number(3), whole_number(True), whole_number("3")
     (3, None, None)
     """
     try:
-        # numpy 1 still takes it as an index.
+        # numpy 1 accepts its booleans as an index.
         is_truth = isinstance(value, bool) or type(value).__name__ == "bool_"
         return None if is_truth else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -45,7 +47,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Return a whole number if it is at least `least`; otherwise raise an error.
+    """Check that a number of tokens is whole and within limits.
 
     Examples
     --------
@@ -69,7 +71,7 @@ class Share:
     Parameters
     ----------
     ratio : float, str or Decimal
-        Part of the window, from 0 to 1, read as the exact decimal that it prints as.
+        Part of the window, from 0 to 1; a float means exactly the decimal number that Python prints for it.
     at_least : int, default 0
         Smallest result, in tokens. It may exceed the window.
     at_most : int, optional
@@ -78,7 +80,7 @@ class Share:
     Raises
     ------
     ValueError
-        If the ratio lies outside 0 to 1 or the limits contradict each other.
+        If the ratio is not from 0 to 1, or `at_least` exceeds `at_most`.
 
     Examples
     --------
@@ -106,13 +108,16 @@ class Share:
 
     @property
     def smallest_window(self) -> int:
-        """Smallest window in which the share is at least one token, or 0."""
+        """Smallest window in which the share is at least one token.
+
+        It is 0 if the share is above 0, or is 0, in every window.
+        """
         if self.at_least > 0 or self.at_most == 0 or not self._exact:
             return 0
         return ceil(1 / self._exact)
 
     def of(self, window: int, rounding: Rounding = "floor") -> int:
-        """Return the share of a window.
+        """Return the number of tokens that the share takes of a window.
 
         Parameters
         ----------
@@ -134,7 +139,7 @@ class Share:
         """
         if type(window) is not int:
             window = check_tokens("window", window)
-        # Policies ask at every request, and integers do without a fraction.
+        # Policies call this at every request, and integers are faster than fractions.
         if isinstance(rounding, str) and rounding == "floor" and window >= 0:
             return self.clamp(window * self._exact.numerator // self._exact.denominator)
         return self.clamp(_rounded(self._exact * window, rounding))
@@ -164,7 +169,7 @@ class Share:
 
     @property
     def written_bounds(self) -> str:
-        """The limits as Python arguments after the ratio, or "" without limits."""
+        """The limits as Python arguments that follow the ratio, or "" without limits."""
         if self.at_most is not None:
             return f", {self.at_least}, {self.at_most}"
         if self.at_least:
@@ -176,7 +181,7 @@ Amount = int | Share
 
 
 def amount_of(what: str, value: Amount | float) -> Amount:
-    """Convert an amount to tokens or a share; a float from 0 to 1 is a share.
+    """Convert a value to an amount; a float from 0 to 1 becomes a share.
 
     Examples
     --------
@@ -191,7 +196,7 @@ def amount_of(what: str, value: Amount | float) -> Amount:
 
 
 def tokens_of(amount: Amount, base: int) -> int:
-    """Convert an amount to tokens, a share relative to a base.
+    """Convert an amount to tokens; a share is taken of the base.
 
     Examples
     --------
@@ -218,7 +223,7 @@ def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") 
     shares = [a for a in amounts if isinstance(a, Share)]
     exact = [share._exact * window for share in shares]
     parts = [int(quota) for quota in exact]
-    # Stable: first of equals first.
+    # The sort is stable, so of equal remainders the first comes first.
     by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - exact[i])
     for i in by_remainder[: int(sum(exact, Fraction(0))) - sum(parts)]:
         parts[i] += 1
@@ -235,9 +240,9 @@ def _rounded(exact: Fraction, rounding: str) -> int:
 
 
 def exact_number(value: object) -> Fraction | None:
-    """Convert a number to the exact fraction of its printed decimal.
+    """Convert a number, as Python prints it, to an exact fraction.
 
-    None for anything but a finite number of at most 400 digits.
+    The result is None for anything but a finite number of at most 400 digits.
 
     >>> exact_number(0.29), exact_number("1e-99999999"), exact_number("many")
     (Fraction(29, 100), None, None)

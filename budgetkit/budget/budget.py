@@ -35,7 +35,7 @@ from budgetkit.budget.quoting import printable
 T = TypeVar("T")
 
 
-class once(cached_property[T]):  # noqa: N801  # it is written as what it extends
+class once(cached_property[T]):  # noqa: N801  # lower case, as cached_property is
     """A `functools.cached_property` without the lock of Python 3.11.
 
     The lock takes most of the time of a call.
@@ -53,7 +53,7 @@ class once(cached_property[T]):  # noqa: N801  # it is written as what it extend
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> T:  # type: ignore[override]
         if instance is None:
-            return self  # type: ignore[return-value]  # asked of the class, as a reader of docstrings does
+            return self  # type: ignore[return-value]  # read from the class, as documentation tools do
         value: T = self.func(instance)
         instance.__dict__[self.attrname] = value
         return value
@@ -90,7 +90,7 @@ class Budget:
     rounding : {"floor", "nearest", "largest_remainder"}
         Rounding of shares to tokens.
     remainder : str, optional
-        The section whose limit the budget is computed for, such as history, memory or conversation.
+        The section that the remaining tokens are computed for, such as history, memory or conversation.
     constrained_below : int, optional
         Size below which the remainder counts as constrained, in tokens.
     roles : mapping of str to str
@@ -104,7 +104,7 @@ class Budget:
     ------
     ValueError
         If two lines share a name or a floor exceeds its cap; with ``deficit="raise"``, also if the reserves leave
-        nothing, the caps do not fit, or a share of a section comes to 0 tokens.
+        nothing, the caps do not fit, or a section's share comes to 0 tokens.
 
     Examples
     --------
@@ -200,12 +200,12 @@ class Budget:
 
     @property
     def unclaimed(self) -> int:
-        """Window minus reserves minus caps, in tokens; negative when they claim too much."""
+        """Window minus reserves and caps, in tokens; negative when they exceed the window."""
         return self.window - self.reserved - self.capped
 
     @property
     def usable(self) -> int:
-        """Window less reserves, in tokens; never negative when the deficit is clamped."""
+        """Window minus reserves, in tokens; never negative when the deficit is clamped."""
         return self._shown(self.window - self.reserved)
 
     @property
@@ -220,9 +220,9 @@ class Budget:
 
     @property
     def pool(self) -> Pool:
-        """How sections without a cap draw on the shared pool.
+        """Rule by which sections without a cap draw on the shared pool.
 
-        These sections take everything left, share the pool, or take up to the pool each.
+        "open": each may take everything left; "together": they share the pool; "each": each may take the whole pool.
         """
         return ORDERS[self.order][1]
 
@@ -326,7 +326,7 @@ class Budget:
             raise LookupError(
                 f"{unknown_name('line', unknown[0], ['window', *sorted(names)])} You can also add an Allocation."
             )
-        # What no line changes was checked when this budget was made.
+        # Unchanged fields were checked when this budget was made.
         changed = object.__new__(type(self))
         sections = self.allocations
         attributes = self.__dict__
@@ -363,13 +363,13 @@ class Budget:
             f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})"
         )
         rows = [
-            (x.name, x.kind, "the pool" if x.amount is None else x.amount, x.tokens or "")
+            (x.name, x.kind, "shared pool" if x.amount is None else x.amount, x.tokens or "")
             for x in self
         ]
         table = [
             ("line", "kind", "amount", "tokens"),
             *rows,
-            (POOL, "", "what is left", self.shared_pool),
+            (POOL, "", "remaining tokens", self.shared_pool),
         ]
         if self.unclaimed < 0:
             short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."]

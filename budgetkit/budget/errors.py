@@ -1,4 +1,4 @@
-"""Word the common errors: the problem, then the fix.
+"""Messages of the common errors: the problem, then the fix.
 
 The functions return the text, and the caller chooses the exception; only `check_html` raises.
 """
@@ -13,7 +13,7 @@ _BEGINNING = 6  # characters of a misspelt name that suffice to find a longer on
 
 
 def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
-    """Return the error for an unknown name.
+    """Return the error message for an unknown name.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
 
 
 def wrong_type(what: str, value: object, expected: str) -> str:
-    """Return the error for a value of the wrong type.
+    """Return the error message for a value of the wrong type.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def wrong_type(what: str, value: object, expected: str) -> str:
 
 
 def wrong_kind(what: str, value: object, expected: str) -> str:
-    """Return the error for a value of the wrong type, without quoting it.
+    """Return the error message for a wrong type, without quoting the value.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def wrong_kind(what: str, value: object, expected: str) -> str:
 
 
 def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return the error for a value that is not one of the choices.
+    """Return the error message for a value that is not a choice.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
 
 
 def out_of_range(what: str, value: object, limits: str) -> str:
-    """Return the error for a number out of range.
+    """Return the error message for a number out of range.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def out_of_range(what: str, value: object, limits: str) -> str:
 
 
 def missing_file(path: object) -> str:
-    """Return the error for a file that does not exist.
+    """Return the error message for a file that does not exist.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def missing_file(path: object) -> str:
 
 
 def check_html(path: object) -> None:
-    """Reject a path that does not end in .html."""
+    """Reject a path that does not end in .html or .htm."""
     name = str(path)
     if not name.lower().endswith((".html", ".htm")):
         raise ValueError(f"Cannot save a page as {one_line(name)}. Use a name that ends in .html.")

@@ -21,7 +21,7 @@ SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 YELLOW = "#F0E442"
 VERMILLION = "#D55E00"
-# Tol's
+# from Paul Tol's colour schemes
 WINE = "#882255"
 OLIVE = "#999933"
 SLATE = "#5b6770"
@@ -55,12 +55,12 @@ _OTHERS = (
 
 
 def colour(name: str) -> str:
-    """Return the colour of a section, a reserve, the shared pool or the window.
+    """Return the colour of a line, the shared pool or the window.
 
     Parameters
     ----------
     name : str
-        Name of the line.
+        Name of a section or a reserve, "shared pool" or "window".
 
     Returns
     -------
@@ -95,7 +95,7 @@ def ink(background: str) -> str:
 
 
 def translucent(colour: str, opacity: float) -> str:
-    """Return a colour with an opacity, as CSS.
+    """Return a CSS colour with the given opacity.
 
     Examples
     --------
@@ -127,12 +127,12 @@ def _linear(value: float) -> float:
     return float(((value + 0.055) / 1.055) ** 2.4)
 
 
-_LONGEST: Final = 600  # characters of one text
+_LONGEST: Final = 600  # characters shown of one text
 #: Code points that XML 1.0 cannot contain: control characters, surrogates, and two noncharacters.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: The start of a complete page.
 DOCTYPE: Final = "<!doctype html>"
-_VOID: Final = {"br", "meta"}  # elements of HTML that hold nothing
+_VOID: Final = {"br", "meta"}  # HTML elements without content
 _CELL_STYLE: Final = (
     "padding:1px 12px 1px 0;white-space:pre-wrap;overflow-wrap:anywhere;text-align:"
 )
@@ -148,7 +148,7 @@ NOTHING: Final = Markup()
 
 
 def safe(text: object) -> str:
-    r"""Replace the characters that XML cannot hold.
+    r"""Replace the characters that XML does not allow.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def markup_of(text: object) -> Markup:
     """
     if isinstance(text, Markup):
         return text
-    # Half characters as they are written in Python.
+    # Lone surrogates are shown as Python escapes.
     whole = str(text).encode("utf-8", "backslashreplace").decode()
     return Markup(escape(whole, quote=False).replace("$", "&#36;"))
 
@@ -193,7 +193,7 @@ def short_text(text: object) -> str:
 
 
 def element(name: str, /, *inside: object, **attributes: object) -> Markup:
-    """Return an element of HTML.
+    """Return an HTML element with escaped content.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _opened(name: str, attributes: Mapping[str, object]) -> str:
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Join pieces, escaping the texts among them.
+    """Join pieces of HTML, escaping those that are plain text.
 
     Examples
     --------
@@ -253,9 +253,9 @@ def joined(parts: Iterable[object]) -> Markup:
 
 
 def notebook_div(*inside: object, **attributes: Any) -> str:
-    """Return a div for a notebook that MathJax ignores, as a plain ``str``.
+    """Return a div for notebook output that MathJax ignores.
 
-    marimo shows an error for a subclass of ``str``.
+    The result is a plain ``str``, because marimo shows an error for a subclass.
 
     Examples
     --------
@@ -272,7 +272,9 @@ def block(
     rows: Sequence[Sequence[object]],
     notes: Iterable[str],
 ) -> str:
-    """Return a title, a bar of parts, a table with a header row, and notes.
+    """Return HTML with a title, a bar, a table and notes.
+
+    The bar shows `parts`, pairs of a name and its tokens; the first of the rows is the table's header.
 
     Examples
     --------
@@ -313,7 +315,7 @@ def _row(cells: Sequence[object], name: str) -> Markup:
 
 
 def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
-    """Draw the parts as a stacked bar, or nothing if no part is above 0."""
+    """Draw the parts above 0 tokens as a stacked bar."""
     segments = [
         element(
             "div",

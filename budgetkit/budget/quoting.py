@@ -16,7 +16,7 @@ from reprlib import Repr
 _LINE = 120  # characters of a value
 _NAMES = 20  # names of a list
 _WRITTEN_OUT = 200  # bits of a whole number, about 60 digits
-_ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
+_ALIKE = 0.8  # similarity at which one name counts as a misspelling of another
 
 
 class _Short(Repr):
@@ -40,9 +40,7 @@ class _Short(Repr):
 
 
 def brief(value: object) -> str:
-    """Return a value as one short line for an error message.
-
-    Texts are quoted.
+    """Return a value as one short line for an error message, quoting texts.
 
     Examples
     --------
@@ -57,7 +55,7 @@ def brief(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text cut to one line, without quotes.
+    r"""Shorten a text to one line, without quotes.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def printable(text: str) -> str:
 
 
 def terminal_line(text: str) -> str:
-    r"""Return a text that stays on its own line of a terminal.
+    r"""Convert a text to a single line without control characters.
 
     Examples
     --------
@@ -95,7 +93,7 @@ def terminal_line(text: str) -> str:
 
 
 def quoted(names: Iterable[object]) -> str:
-    """Return names in quotes for a sentence.
+    """Return a list of quoted names for a sentence, at most 20.
 
     Examples
     --------
@@ -103,7 +101,7 @@ def quoted(names: Iterable[object]) -> str:
     'system', 'history'
     """
     every = list(names)
-    more = [f"{len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
+    more = [f"and {len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
     return ", ".join([*map(brief, every[:_NAMES]), *more])
 
 
@@ -118,7 +116,7 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
 
 
 def many(number: int, what: str, plural: str = "") -> str:
-    """Return a number with its noun.
+    """Return a number with its noun, in the plural if needed.
 
     >>> many(1, "turn"), many(1_200, "turn"), many(2, "miss", "misses")
     ('1 turn', '1,200 turns', '2 misses')
@@ -128,12 +126,12 @@ def many(number: int, what: str, plural: str = "") -> str:
     return f"{number:,} {plural or what + 's'}"
 
 
-#: Packages to skip in the call stack: this one, and those that call it for a decorator, a property or a type.
+#: Packages to skip in the call stack: this one, and libraries that call it on the user's behalf.
 _BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the calling line outside this package.
+    """Issue a warning that points at the user's own line of code.
 
     Python 3.12 offers ``skip_file_prefixes`` for this; budgetkit also supports 3.11.
     """

@@ -1,4 +1,4 @@
-"""Consistency checks of a budget's lines, and their errors.
+"""Checks that the lines of a budget do not contradict each other.
 
     floor <= cap        of each section
     reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
@@ -14,14 +14,14 @@ from typing import Any
 from budgetkit.budget.allocation import check_all, check_whole
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, quoted
 
 Budget = Any  # of budget.py, which imports this module
 OUTPUT = "output"
 
 
 def check_lines(budget: Budget) -> None:
-    """Reject contradictory lines.
+    """Reject lines that contradict each other or the window.
 
     Examples
     --------
@@ -29,16 +29,16 @@ def check_lines(budget: Budget) -> None:
     >>> bk.Budget(5, (), [bk.Allocation("system", bk.Share(0.1))], name="mine")
     Traceback (most recent call last):
     ...
-    ValueError: The window of mine (5) gives system 0 tokens. Choose a window of 10 or more, \
+    ValueError: The window of 'mine' (5 tokens) leaves 'system' 0 tokens. Choose a window of 10 or more, \
 or give the section a cap in tokens.
     """
-    # every line has a name of its own, and names only what is there
+    # Names of lines are unique, and each reference is to a section of the budget.
     sections = budget.sections
     names = ["window", *(r.name for r in budget.reserves), *sections]
     if len({*names}) < len(names):
         raise ValueError(
-            f"Duplicate line {quoted(sorted({n for n in names if names.count(n) > 1}))}. Rename one of: window, "
-            f"{quoted(dict.fromkeys(names[1:]))}."
+            f"Duplicate line name: {quoted(sorted({n for n in names if names.count(n) > 1}))}. Use each name once, "
+            "and do not use 'window'."
         )
     served = {OUTPUT, *sections}
     for reserve in budget.reserves:
@@ -49,9 +49,9 @@ or give the section a cap in tokens.
             )
     if budget.remainder is not None and budget.remainder not in sections:
         unknown = unknown_name("remainder", budget.remainder, sections)
-        raise ValueError(f"{unknown} Add an Allocation of that name to use it.")
+        raise ValueError(f"{unknown} You can also add an Allocation of that name.")
 
-    # no section is promised more than it may take, nor anything if its items compete with other sections' items
+    # No floor exceeds its cap; a section whose items compete for the pool has no floor, weight or reserve.
     caps = budget.caps
     for section, floor in budget.floors.items():
         cap = caps[section]
@@ -68,11 +68,11 @@ or give the section a cap in tokens.
     ]
     if budget.competes and promised:
         raise ValueError(
-            f"{quoted(promised)} has a floor, a weight or a reserve of its own, but items compete for the pool. "
-            "Remove it, or choose another order, such as 'pool together'."
+            f"Items compete for the pool, so a section without a cap cannot have a floor, a weight or a reserve: "
+            f"{quoted(promised)}. Remove it, or choose another order, such as 'pool together'."
         )
 
-    # no section's part of the window comes to nothing, and all that is claimed fits
+    # No share comes to 0 tokens, and all claims fit in the window.
     if budget.deficit != "raise":
         return
     shares = {a.section: a.cap for a in budget.allocations if isinstance(a.cap, Share)}
@@ -80,15 +80,15 @@ or give the section a cap in tokens.
         if caps[section] == 0 and share.smallest_window:
             smallest = max(one_share.smallest_window for one_share in shares.values())
             raise ValueError(
-                f"The window of {one_line(budget.name) or 'a budget'} ({budget.window:,}) gives "
-                f"{one_line(section)} 0 tokens. "
+                f"The window of {brief(budget.name or 'the budget')} ({budget.window:,} tokens) leaves "
+                f"{brief(section)} 0 tokens. "
                 f"Choose a window of {smallest:,} or more, or give the section a cap in tokens."
             )
     check_room(budget.window, budget.reserved, budget.capped)
 
 
 def check_room(window: int, reserved: int, capped: int) -> None:
-    """Check that reserves and caps fit the window.
+    """Check that reserves and caps fit in the window.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
 
 
 def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupError:
-    """Return the error for sections that a budget does not declare.
+    """Return the error for sections without an allocation.
 
     Examples
     --------

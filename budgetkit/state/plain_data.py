@@ -62,7 +62,7 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
         )
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
         raise ValueError(
-            f"{where} holds {brief(value)}, which ends in half of a surrogate pair. Remove that half."
+            f"{where} contains {brief(value)}, which has half of a surrogate pair. Remove that half."
         )
     if isinstance(value, list | tuple):
         return [as_plain_data(entry, where, depth + 1) for entry in value]

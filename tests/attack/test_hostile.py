@@ -298,7 +298,7 @@ def test_half_an_emoji_in_a_text_or_a_name_keeps_nothing_from_the_page(
         view.opened = list(view.figures)
     assert whole in b"".join(sent)
     with pytest.raises(
-        ValueError, match="Invalid name of a line: .* ends in half of a surrogate pair. Remove"
+        ValueError, match="Invalid name of a line: .* contains half of a surrogate pair. Remove"
     ):
         bk.Allocation(half)
 

@@ -123,12 +123,12 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),
             ValueError,
-            "Duplicate line 'a'. Rename one of",
+            "Duplicate line name: 'a'. Use each name once",
         ),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("window")]),
             ValueError,
-            "Duplicate line 'window'.",
+            "Duplicate line name: 'window'.",
         ),
         (
             lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]),

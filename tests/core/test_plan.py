@@ -368,7 +368,8 @@ def test_a_reserve_for_a_competitor_of_the_pool_is_refused() -> None:
     """Who competes item by item has nothing of its own: 0.1.0 overran the window by what was held."""
     held = [bk.Reserve("held", 50, serves="a")]
     with pytest.raises(
-        ValueError, match="'a' has a floor, a weight or a reserve of its own, but items compete"
+        ValueError,
+        match="Items compete for the pool, .* cannot have a floor, a weight or a reserve: 'a'",
     ):
         bk.Budget(100, held, [bk.Allocation("a"), bk.Allocation("b")], order="open by item")
 

@@ -138,7 +138,7 @@ def test_values_are_shown_as_python_shows_them_where_they_are_short() -> None:
         assert brief(value) == repr(value)
     assert brief(MappingProxyType({"a": 1})) == "{'a': 1}"
     assert brief(-(10**70)) == "a whole number of about 70 digits"
-    assert quoted(range(25)).endswith("18, 19, 5 more")
+    assert quoted(range(25)).endswith("18, 19, and 5 more")
 
 
 @given(

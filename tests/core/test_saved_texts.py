@@ -173,11 +173,11 @@ def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
     [
         (
             "cut \ud83d",
-            "holds 'cut \\ud83d', which ends in half of a surrogate pair. Remove that half.",
+            "contains 'cut \\ud83d', which has half of a surrogate pair. Remove that half.",
         ),
         (
             {"a": ["\udc00"]},
-            "a of the value of an item of section 'a' holds '\\udc00', which ends in half of a surrogate pair",
+            "a of the value of an item of section 'a' contains '\\udc00', which has half of a surrogate pair",
         ),
         (
             {1: "a", "1": "b"},
@@ -244,7 +244,7 @@ def test_a_budget_is_named_by_whole_characters(field: str) -> None:
     roles = {"key": {"\ud83d": "a"}, "value": {"a": "\ud83d"}}.get(field, {})
     with pytest.raises(
         ValueError,
-        match="Invalid name of a budget or a role: '.ud83d' ends in half of a surrogate pair",
+        match="Invalid name of a budget or a role: '.ud83d' contains half of a surrogate pair",
     ):
         bk.Budget(9, name="\ud83d" if field == "name" else "", roles=roles)
 

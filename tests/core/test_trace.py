@@ -547,7 +547,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "role of half a character": (
         b'[{"role": "user\\ud800"}, {"role": "user"}]\n',
-        r"line 1, message 1: Invalid role of a message: 'user.*' ends in half of a surrogate pair. Remove",
+        r"line 1, message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove",
     ),
     "role twice": (
         b'{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',

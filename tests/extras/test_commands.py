@@ -350,7 +350,7 @@ WRONG = {
     "no prompt": (("check", "--prompt", "x"), "Invalid --prompt 'x': use SECTION=FILE"),
     "too small": (
         ("fit", "support-chat", "-w", "3"),
-        "The window of chat (3) gives system 0 tokens",
+        "The window of 'chat' (3 tokens) leaves 'system' 0 tokens",
     ),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
     "piped app": (("explore", "-"), "Cannot explore standard input"),
