@@ -28,7 +28,7 @@ TYPICAL_RANGES = Table(lambda: read_toml("presets.toml")["typical_ranges"])
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A way to split a window.
+    """A named function that splits a window into a budget.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Preset:
     title : str
         Short title for a selection list.
     demand : mapping of str to int
-        Initial demand of each section without a trace, in tokens.
+        Demand of each section while no trace is loaded, in tokens.
     ranges : mapping of str to pair of int
         Usual range of each demand, in tokens, if the system's document states it.
 
@@ -56,7 +56,7 @@ class Preset:
     ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
-        """Return the budget that ``make`` returns.
+        """Call ``make`` and return its budget.
 
         Examples
         --------
@@ -92,7 +92,7 @@ _SHIPPED = {
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Add the presets of plug-ins, each imported when it is first called."""
+    """Return the shipped presets, and those of plug-ins, which are imported when called."""
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:
@@ -100,7 +100,7 @@ def _with_plugins() -> dict[str, Preset]:
             if isinstance(budget, Budget):
                 return budget
             raise TypeError(
-                f"Preset {brief(name)} of another package returned a {type(budget).__name__}. It must return a Budget."
+                f"The preset {brief(name)} of a plug-in returned {brief(budget)}. It must return a Budget."
             )
 
         return Preset(name, make, f"{name} (of another package)")

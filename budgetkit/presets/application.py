@@ -1,4 +1,4 @@
-"""Budgets for kinds of applications, with caps, a reserve and a shared pool."""
+"""Budgets for typical applications: chat, retrieval, agents and memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def window_of(window: Window) -> dict[str, Any]:
     """
     if isinstance(window, str) and not _NUMBER.fullmatch(window):
         resolve(window, must_know=True)
-        window = model(window)  # warns of one that has ended
+        window = model(window)  # warns about a model that has ended
     if isinstance(window, Model):
         return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
     check_room(tokens := check_tokens("window", window), 0, 0)
@@ -68,9 +68,9 @@ def chat(
     Parameters
     ----------
     window : int, Model or str
-        Size of the context window, in tokens.
+        Context window in tokens, or the model or the name of a model that has it.
     output : float, int or Share, default 0.15
-        Reserve for the answer: a part of the window, but no more than the model's longest answer, or tokens.
+        Reserve for the answer, in tokens or as a part of the window. A part is at most the model's longest answer.
     fill : {"prefix", "skip", "knapsack"}
         Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
     **changes
@@ -84,7 +84,7 @@ def chat(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a part comes to 0 tokens.
+        If the window is below 10 tokens, so that a share comes to 0 tokens.
     TypeError
         If a field is unknown or set by the preset.
 
@@ -121,7 +121,7 @@ def rag(
     Raises
     ------
     ValueError
-        If the window is below 20 tokens, so that a part comes to 0 tokens.
+        If the window is below 20 tokens, so that a share comes to 0 tokens.
     TypeError
         As in :func:`chat`.
 
@@ -158,7 +158,7 @@ def agent(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a part comes to 0 tokens.
+        If the window is below 10 tokens, so that a share comes to 0 tokens.
     TypeError
         As in :func:`chat`.
 
@@ -215,7 +215,7 @@ def with_pool(
     shares: Mapping[str, Any],
     changes: Mapping[str, Any],
 ) -> Budget:
-    """Return a budget whose uncapped sources share the pool item by item, as in anchor."""
+    """Return a budget whose uncapped sources compete for the pool by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
@@ -259,8 +259,8 @@ def working_memory(
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Size of the context window, in tokens. Below 8,096 tokens the default `output`, `knowledge` and `episodes`
-        exceed the window; pass smaller amounts.
+        Context window in tokens, or a model that has it. Below 8,096 tokens the default `output`, `knowledge` and
+        `episodes` exceed the window; pass smaller amounts.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}
@@ -273,7 +273,7 @@ def working_memory(
         Tokens that a plan guarantees to the history, even if the window overflows. A running conversation breaks the
         guarantee rather than exceed the window.
     best : int, optional
-        Maximum number of passages and of episodes; default: 3.
+        Maximum number of passages and of episodes; None for any number. Default: 3.
     kind : {"shared", "input", "usable"}, optional
         Content of the window; "usable" already leaves room for the answer, so `output` claims nothing. Default: the
         kind of the model's window, or "shared".
@@ -337,14 +337,14 @@ def memory_engine(
 ) -> Budget:
     """Split a window as the memory engine does, with the remainder for memory.
 
-    The reserves are derived from the model.
+    By default, both reserves are shares of the window.
 
     memory = max(0, window - messages - directive - max(500, min(4096, 15 %)) - 5 %)
 
     Parameters
     ----------
     window : int, Model or str
-        Size of the context window, in tokens.
+        Context window in tokens, or a model that has it.
     output : int, float or Share
         Reserve for the answer; default: 15 % of the window, from 500 to 4,096 tokens.
     safety : int, float or Share

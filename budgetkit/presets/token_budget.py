@@ -1,4 +1,4 @@
-"""Budgets for your own sources, with the names and rules of anchor's document."""
+"""Budgets from configurations of anchor and of Plan #195."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _rule(row: Mapping[str, Any]) -> Allocation:
             wrong_type(
                 "allocation",
                 row,
-                "source and max_tokens, and optionally priority and overflow_strategy",
+                "a mapping with 'source' and 'max_tokens', and optionally 'priority' and 'overflow_strategy'",
             )
         )
     source = row["source"]
@@ -125,8 +125,8 @@ def _tokens_within(what: str, number: object, least: int, most: int | None = Non
 _TABLE = Table(lambda: read_toml("presets.toml")["agent_prompt"])
 PRIORITIES = Table(lambda: _TABLE["priorities"])
 POLICIES = ("truncate_low_priority", "drop_low_priority")
-# The document has no section for what is being asked: as an event of low priority the question would be the first
-# thing to go. It is required, stands last, and draws on what the document's figures leave.
+# The document has no section for the user's question; as an event of low priority it would be dropped first. Here it is
+# required, comes last, and draws on the tokens that the document's numbers leave.
 CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
 
 
@@ -143,20 +143,20 @@ def agent_prompt(
     window : int, Model or str, optional
         Total tokens, before the output reserve; default: ``total_tokens`` of the last configuration.
     *configurations : mapping
-        Configurations that override the defaults in order, such as an agent's own; each in the document's format, bare
-        or under ``context_budget`` or ``agent.context_budget``, next to other settings. ``max_tokens`` takes tokens, a
+        Configurations that override the defaults in order, such as an agent's own. Each has the document's format, at
+        the top level or under ``context_budget`` or ``agent.context_budget``. ``max_tokens`` takes tokens, a
         percentage ("12.5%") or None for no cap; ``sections`` is read like ``allocations``. ``enabled: false`` removes
         all caps; inside a section it switches that section off. A key with an empty value, such as "sections:" in YAML,
         is ignored.
     alone : bool, default False
-        If true, the defaults are ignored and only the named sections exist.
+        If true, the default sections are left out, except the current message.
 
     Returns
     -------
     Budget
-        A budget without a remainder. The current message is a required last section, "current_message", that draws on
-        the shared pool. So does the section "tools" for a conversation's tool schemas, unless a configuration names it.
-        An over-committed configuration has a negative pool.
+        A budget without a remainder. Its last section, "current_message", is required and draws on the shared pool. So
+        does the section "tools" for a conversation's tool schemas, unless a configuration names it. The pool is
+        negative if the configuration claims more than the window.
 
     Raises
     ------
@@ -235,14 +235,14 @@ def _overlaid(
 
 
 def _inner(configuration: object) -> object:
-    """Extract the budget from the other settings of a file."""
+    """Return the part of a configuration that describes the budget."""
     outer = _mapping("configuration", configuration)
     if "agent" in outer and "context_budget" not in outer:
         outer = _mapping("agent", outer["agent"])
         if "context_budget" not in outer:
             raise ValueError(
-                f"Missing key 'context_budget' under 'agent' (found: {quoted(outer)}). Add it, or omit the "
-                "configuration."
+                f"Missing key 'context_budget' under 'agent', which has: {quoted(outer) or 'no keys'}. Add it, or omit "
+                "the configuration."
             )
     return outer.get("context_budget", outer)
 

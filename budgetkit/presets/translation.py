@@ -1,9 +1,7 @@
 """Translate budgets to and from other systems' formats.
 
-Settings without an equivalent are listed.
-
-One rule for all systems: the written configuration is read back with the system's own meaning, and each difference
-between the two budgets is listed as lost.
+The same rule applies to all systems: the written configuration is read back with the system's own meaning, and each
+difference between the two budgets is listed as a setting without an equivalent.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.errors import wrong_type
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.application import SECTIONS, working_memory
 from budgetkit.presets.token_budget import POLICIES, PRIORITIES, agent_prompt, token_budget
@@ -57,11 +55,11 @@ class Translation:
     Parameters
     ----------
     budget : Budget
-        The budget that the configuration means.
+        The budget that the configuration describes.
     config : dict
         The configuration, as plain data for JSON or YAML.
     unsaid : tuple of str
-        Settings without an equivalent, one sentence each.
+        Settings without an equivalent, one text for each.
 
     Examples
     --------
@@ -89,7 +87,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     Returns
     -------
     Translation
-        The configuration, the budget that it means, and the settings without an equivalent.
+        The configuration, the budget that it describes, and the settings without an equivalent.
 
     Raises
     ------
@@ -106,8 +104,8 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     Examples
     --------
     >>> from budgetkit.presets import working_memory
-    >>> found = translate(working_memory(16_000, output=1_000), "octopus")
-    >>> found.config["MaxWorkingMemoryTokens"], found.config["MinHistoryTokens"], found.unsaid
+    >>> translation = translate(working_memory(16_000, output=1_000), "octopus")
+    >>> translation.config["MaxWorkingMemoryTokens"], translation.config["MinHistoryTokens"], translation.unsaid
     (16000, 4000, ())
     >>> translate(working_memory(8_000, output=1_000), "langchain").config["max_tokens"]
     7000
@@ -134,7 +132,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     )
     config = write(renamed)
     there, _ = read(config)
-    notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
+    notes = [f"{ours}: renamed {theirs}" for ours, theirs in names.items()]
     return Translation(
         there, config, (*notes, *_differences(renamed, there), *_DONE.get(system, ()))
     )
@@ -159,7 +157,7 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
 
 
 def trimmed(max_tokens: int) -> Budget:
-    """Return a budget for trimming, which prunes only the history.
+    """Return a budget in which only the history is pruned.
 
     Examples
     --------
@@ -199,7 +197,7 @@ def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
                 both = (getattr(line[name], what.name) for line in (here, there))
                 yield from _differing(f"{name}.{what.name}", *both)
         else:
-            yield f"{name}: {f'not there, {brief(here[name])}' if name in here else 'only there'}"
+            yield f"{name}: {f'removed, was {brief(here[name])}' if name in here else 'added'}"
     places = [
         ", ".join(name for name in line if name in here and name in there) for line in (here, there)
     ]
@@ -213,7 +211,7 @@ def _lines(budget: Budget) -> dict[str, Any]:
 
 def _differing(what: str, ours: object, theirs: object) -> Iterator[str]:
     if ours != theirs:
-        yield f"{what}: {brief(ours)}, there {brief(theirs)}"
+        yield f"{what}: {brief(ours)} becomes {brief(theirs)}"
 
 
 def _to_anchor(budget: Budget) -> dict[str, Any]:
@@ -313,7 +311,7 @@ def _split_fields(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a configuration, and the others."""
     if needed and needed not in config:
-        raise ValueError(f"The configuration lacks {needed}. Add it to {quoted(config)}.")
+        raise ValueError(f"Missing key {needed!r} in the configuration. Add it.")
     return (
         {n: config[n] for n in config if n in names},
         {str(n): config[n] for n in config if n not in names},

@@ -2,7 +2,7 @@
 
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 
-States are read as data only, by the fields of the dataclasses. An unknown key or version is an error, so nothing is
+A state is read as plain data, field by field, and never as code. An unknown key or version is an error, so nothing is
 lost silently. The texts of a plan's items are saved only on request; without them the plan has no messages to send.
 """
 
@@ -44,15 +44,15 @@ VERSION = 1
 
 
 def check_version(version: object, what: str) -> None:
-    """Reject a file of another version."""
-    if type(version) is not int or version != VERSION:  # true == 1, and is no version
+    """Reject a version that this release cannot read."""
+    if type(version) is not int or version != VERSION:  # True == 1, but is no version
         raise ValueError(
             f"Unknown version {brief(version)} of {what}. This budgetkit reads version {VERSION}; save it again."
         )
 
 
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
-    """Return the saved fields of a plan."""
+    """Return the parts of a plan to save, by key."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
@@ -131,7 +131,7 @@ def _one(**values: Any) -> Budget | Plan:
 
 
 def _allocation(section: str, **fields: Any) -> Allocation:
-    """Build an allocation from a file, in which an empty cap is an error."""
+    """Build an allocation from saved fields, rejecting blank values."""
     if None in fields.values():
         blank = next(name for name, value in fields.items() if value is None)
         raise ValueError(
@@ -141,14 +141,14 @@ def _allocation(section: str, **fields: Any) -> Allocation:
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
-    """Build an item from a file and check its score, which `Item` skips for speed."""
+    """Build an item from saved fields, with a check of its score that `Item` omits."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
         raise ValueError(wrong_type("score", score, "a number, such as 0.85"))
     return Item(score=score, **rest)  # type: ignore[arg-type]
 
 
 def _group(group: Any) -> Any:
-    """Read a group; its tuples were saved as lists."""
+    """Restore a group, whose tuples were saved as lists."""
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
@@ -180,7 +180,7 @@ def _plan(
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
-    """Return the distinct role tables, and each item's table number.
+    """Return the different role tables, and the number of each item's table.
 
     The result is empty if no item has a table.
 
@@ -198,7 +198,7 @@ def roles_of(items: Sequence[Item]) -> dict[str, Any]:
 
 
 def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]:
-    """Restore the role tables of items."""
+    """Return the items with their saved role tables."""
     if roles is None:
         return items
     tables = roles["tables"]
@@ -207,7 +207,7 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
         place is not None and not 0 <= place < len(tables) for place in places
     ):
         raise ValueError(
-            f"Invalid roles: {len(tables)} tables and {len(places)} places for {len(items)} items. Save the plan again."
+            "Invalid roles: the saved table numbers do not match the items and tables. Save the plan again."
         )
     item_roles = (None if place is None else tables[place] for place in places)
     return [replace(item, roles=table) for item, table in zip(items, item_roles, strict=True)]
@@ -215,9 +215,9 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
 
 __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
 
-# PyYAML's part in C writes what is short and plain as its Python does, in a fifth of the time; not every wheel has it.
+# PyYAML's C extension writes short, plain text as its Python code does, five times faster; not every wheel has it.
 _FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-# Written in two ways: other letters, escapes, empty and long keys.
+# Text that the two write differently: other letters, escapes, empty or long keys.
 _ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")
 
 
@@ -234,7 +234,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain data of dict, list, str, int, float, bool and None, without fields at their default.
+        Plain data (dict, list, str, int, float, bool and None), without fields that have their default value.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def from_dict(data: object) -> Budget | Plan:
     """
     if isinstance(data, Mapping) and "budgetkit" not in data:
         raise ValueError(
-            f"Not a saved state: {quoted(data) or 'no keys'}. Pass one written by to_json or to_yaml, with "
+            f"Not a saved state (its keys: {quoted(data) or 'none'}). Pass a state saved by to_json or to_yaml, with "
             "'budgetkit' and 'budget' "
             "or 'plan'."
         )
@@ -371,7 +371,7 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     text: str = yaml.dump(data, Dumper=_FAST, sort_keys=False, allow_unicode=True)
     if _ELSE.search(text):
         text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-    # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
+    # PyYAML writes a next-line character (U+0085) as it is, but reads it as the end of a line.
     if "\x85" not in text:
         return text
     return yaml.safe_dump(data, sort_keys=False)
@@ -409,7 +409,7 @@ def schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        A JSON Schema of draft 2020-12.
+        A JSON Schema (draft 2020-12).
 
     Examples
     --------

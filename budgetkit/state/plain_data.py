@@ -38,10 +38,10 @@ from budgetkit.budget import Share, brief, one_line, quoted
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.errors import unknown_name, wrong_choice, wrong_type
 
-DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
-_LARGEST = 10**4_000  # Python reads numbers of 4,300 digits
+DEEPEST = 100  # nested lists and mappings that are saved; PyYAML reads about 300
+_LARGEST = 10**4_000  # Python reads numbers of up to 4,300 digits
 _HALF = re.compile("[\ud800-\udfff]")
-# YAML writes exactly these; a member of an enumeration is one of them too.
+# YAML writes only these exact types; a member of an enumeration may be of a subclass.
 _EXACTLY: dict[type, Callable[..., Any]] = {
     str: str.__str__,
     int: int.__int__,
@@ -50,7 +50,7 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 
 
 def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
-    """Convert a value to plain data; error messages start with `where`.
+    """Convert a value to plain data; `where` names it in error messages.
 
     >>> as_plain_data({"group": ("call", np.int64(3))}, "item 1")
     {'group': ['call', 3]}
@@ -67,7 +67,7 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [as_plain_data(entry, where, depth + 1) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        # A place of three names is enough to find it by.
+        # Three names are enough to find the value.
         inside = {key: f"{one_line(key)} of {where}" if depth < 3 else where for key in value}
         return {
             as_plain_data(key, where): as_plain_data(entry, inside[key], depth + 1)
@@ -79,7 +79,7 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
         if isinstance(value, kind) and not (isinstance(value, int) and abs(value) > _LARGEST):
             return exactly(value)
     raise ValueError(
-        f"Cannot save {where}: {brief(value)} is a {type(value).__name__}. "
+        f"Cannot save {where}: {brief(value)} has the type {type(value).__name__}. "
         "Use strings, numbers, lists and mappings with string keys."
     )
 
@@ -88,9 +88,7 @@ SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:
-    """Parse a JSON text strictly.
-
-    The second argument names the text in error messages.
+    """Parse a JSON text strictly; `what` names it in error messages.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
@@ -103,9 +101,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
-    r"""Parse a YAML text strictly.
-
-    The second argument names the text in error messages.
+    r"""Parse a YAML text strictly; `what` names it in error messages.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
@@ -145,7 +141,7 @@ class _Reader(yaml.SafeLoader):
         return mapping
 
 
-# Less than YAML 1.1 takes for a number, a truth value or null: what its writer leaves bare is read back as it was.
+# Fewer texts than in YAML 1.1 are read as a number, a boolean or null; unquoted output of its writer is read unchanged.
 for _kind, _pattern in {
     "null": r"~|null|Null|NULL|",
     "bool": r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
@@ -177,7 +173,7 @@ def _parse(language: str, what: str, parse: Callable[[], object]) -> object:
         if what == SAVED_STATE:
             advice = "Copy the whole text; it starts with 'budgetkit'."
         else:
-            advice = "Correct that line; a budget is written as keys such as model and budget, with values."
+            advice = "Correct that line; a configuration has keys such as 'model' and 'budget', each with a value."
         raise ValueError(f"Invalid {language} in {what}: {_problem(error)}. {advice}") from None
 
 
@@ -197,7 +193,7 @@ def _problem(error: Exception) -> str:
 
 
 def changed_fields(value: Any) -> Any:
-    """Return the fields of a dataclass that differ from their defaults, without payloads.
+    """Return a dataclass's fields that differ from their defaults, without payloads.
 
     >>> from budgetkit import Budget, Reserve
     >>> changed_fields(Budget(8192, [Reserve("output", Share(0.15))]))
@@ -230,7 +226,7 @@ TEXT: Any = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})]
 
 @cache
 def _types() -> dict[Any, Any]:
-    """Return the types by which the fields are read."""
+    """Return the pydantic type for each type of a field."""
     simple = {int: TOKENS, int | None: TOKENS | None, str: TEXT, str | None: TEXT | None}
     ratio = Annotated[Any, WithJsonSchema({"type": ["string", "number"]})]
     limits = {"at_least": TOKENS, "at_most": TOKENS | None}
@@ -249,7 +245,7 @@ def _types() -> dict[Any, Any]:
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
     """Return the pydantic type that reads a mapping into a dataclass.
 
-    `given` overrides field types by name; None excludes a field from files.
+    `overrides` replaces the types of fields by name; None leaves a field out of the file.
     """
     hints = get_type_hints(kind)
     types = _types()
@@ -294,7 +290,7 @@ def _check_keys(name: str, names: list[str], needed: list[str], data: object) ->
         raise ValueError(unknown_name(f"key in {name}:", unknown[0], names))
     if lacking := [key for key in needed if key not in data]:
         raise ValueError(
-            f"{name} lacks {quoted(lacking)}. It needs {quoted(needed)}; save it again."
+            f"Missing in {name}: {quoted(lacking)}. It needs {quoted(needed)}; save it again."
         )
     return dict(data)
 

@@ -208,7 +208,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ({"context_budget": 4_000}, "Invalid context_budget: 4000. Expected a mapping"),
         (
             {"agent": {"model": "gpt-4o"}},
-            "Missing key 'context_budget' under 'agent' (found: 'model').",
+            "Missing key 'context_budget' under 'agent', which has: 'model'.",
         ),
         ({1: 2, "total": 3}, "Invalid context_budget. Unknown key '1'"),
         (["x"], "Invalid configuration: ['x']. Expected a mapping"),

@@ -72,7 +72,7 @@ def test_a_payload_that_no_file_can_hold_is_named() -> None:
     plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload={1})])
     with pytest.raises(
         ValueError,
-        match=re.escape("Cannot save the value of an item of section 'a': {1} is a set."),
+        match=re.escape("Cannot save the value of an item of section 'a': {1} has the type set."),
     ):
         state.to_json(plan, texts=True)
     assert state.to_json(plan)
@@ -181,11 +181,11 @@ def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
         ),
         (
             {1: "a", "1": "b"},
-            "is a dict. Use strings, numbers, lists and mappings with string keys",
+            "has the type dict. Use strings, numbers, lists and mappings with string keys",
         ),
         (nested(450), "is nested deeper than 100 levels. Save a smaller part of it."),
-        (10**5_000, "a whole number of about 5,000 digits is a int. Use strings, numbers"),
-        (3j, "3j is a complex. Use strings, numbers"),
+        (10**5_000, "a whole number of about 5,000 digits has the type int. Use strings, numbers"),
+        (3j, "3j has the type complex. Use strings, numbers"),
     ],
     ids=["half", "half inside", "keys", "nested", "digits", "complex"],
 )

@@ -355,7 +355,7 @@ def test_s17_document_004_smallest_window(make: Callable[[int], bk.Budget], smal
     """Below the smallest window a part would come to nothing: an error that names it."""
     assert make(smallest).shared_pool >= 0
     with pytest.raises(
-        ValueError, match=rf"gives \w+ 0 tokens. Choose a window of {smallest} or more"
+        ValueError, match=rf"leaves '\w+' 0 tokens. Choose a window of {smallest} or more"
     ):
         make(smallest - 1)
 
@@ -369,7 +369,7 @@ def test_s17_document_004_smallest_window_holds_for_a_change_too(
     """A slider that moves the window below it is told the same; a section that is switched off is meant to be 0."""
     assert make(8_192).assign(window=smallest) == make(smallest)
     with pytest.raises(
-        ValueError, match=rf"gives \w+ 0 tokens. Choose a window of {smallest} or more"
+        ValueError, match=rf"leaves '\w+' 0 tokens. Choose a window of {smallest} or more"
     ):
         make(8_192).assign(window=smallest - 1)
     assert make(8_192).assign(memory=0).cap("memory") == 0

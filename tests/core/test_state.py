@@ -140,7 +140,7 @@ def test_a_group_that_no_file_can_hold_is_named() -> None:
     for save in (state.to_json, state.to_yaml):
         with pytest.raises(
             ValueError,
-            match=r"Cannot save group of .*: frozenset\(\{1\}\) is a frozenset. Use strings",
+            match=r"Cannot save group of .*: frozenset\(\{1\}\) has the type frozenset. Use strings",
         ):
             save(plan)
 
@@ -169,10 +169,10 @@ ITEMS_OF_A = (
         ),
         (
             '{"budget": {"window": 1}}',
-            "Not a saved state: 'budget'. Pass one written by",
+            "Not a saved state (its keys: 'budget'). Pass a state saved by",
         ),
-        ('{"hello": 1}', "Not a saved state: 'hello'. Pass one"),
-        ("{}", "Not a saved state: no keys."),
+        ('{"hello": 1}', "Not a saved state (its keys: 'hello'). Pass a state"),
+        ("{}", "Not a saved state (its keys: none)."),
         ('{"budgetkit": 1}', "A saved state needs exactly one of 'budget' and 'plan'"),
         (
             '{"budgetkit": 1, "budget": {"windw": 1}}',
@@ -180,7 +180,7 @@ ITEMS_OF_A = (
         ),
         (
             '{"budgetkit": 1, "budget": {}}',
-            "budget lacks 'window'. It needs 'window'; save it again.",
+            "Missing in budget: 'window'. It needs 'window'; save it again.",
         ),
         ('{"budgetkit": 1, "budget": {"window": -1}}', "Invalid window: -1"),
         (
@@ -195,7 +195,10 @@ ITEMS_OF_A = (
             '{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}',
             "Invalid ratio: 2",
         ),
-        ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
+        (
+            '{"budgetkit": 1, "plan": {"budget": {"window": 1}}}',
+            "Missing in plan: 'cuts', 'grants'",
+        ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}',
             "Invalid budget.constrained_below: 'x'. Expected",
@@ -240,7 +243,7 @@ ITEMS_OF_A = (
         ),
         (
             ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"),
-            "Grants for 'b' do not match the sec",
+            "The grants ('b') do not match the sec",
         ),
         ("[" * 100_000, "Invalid JSON in saved state"),
     ],

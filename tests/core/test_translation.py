@@ -111,8 +111,8 @@ def test_sections_take_the_names_of_what_is_in_them() -> None:
             },
         ],
     }
-    assert {"history: called conversation there"} <= {*found.unsaid}
-    assert "retrieval.limit_items: 3, there None" in found.unsaid
+    assert {"history: renamed conversation"} <= {*found.unsaid}
+    assert "retrieval.limit_items: 3 becomes None" in found.unsaid
 
 
 @pytest.mark.parametrize("system", ["anchor", "octopus", "plan-195", "langchain"])
@@ -140,8 +140,8 @@ def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(
     [
         (presets.chat(8_192), "octobus", "octopus"),
         ("max_tokens", "langchain", "Expected a Budget, a mapping, or"),
-        ({"tokens": 9}, "langchain", "The configuration lacks max_tokens. Add it to 'tokens'"),
-        ({"reserve_tokens": 9}, "anchor", "The configuration lacks total_tokens"),
+        ({"tokens": 9}, "langchain", "Missing key 'max_tokens' in the configuration. Add it"),
+        ({"reserve_tokens": 9}, "anchor", "Missing key 'total_tokens' in the configuration"),
         (presets.chat(8_192, deficit="signed").assign(system=8_000), "anchor", "caps"),
     ],
 )
