@@ -1,6 +1,6 @@
 """Pruning: removing messages from a long history.
 
-- `policies/` decide what to remove: `policies/pruners.py` has one small class per policy.
+- `policies/` decides which messages to remove; `policies/pruners.py` has one small class per policy.
 - `dropping.py` carries out their cuts: it drops, shrinks and summarises messages.
 - `history.py` records the remaining messages.
 """

@@ -39,7 +39,10 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return a summary's role: "assistant", or "user" if requests must start with the user."""
+    """Return the role of a summary.
+
+    It is "user" if requests must start with a user message, otherwise "assistant".
+    """
     if start_on == "any":
         return "assistant"
     return start_on
@@ -81,9 +84,9 @@ class Visit(NamedTuple):
     """One request of a conversation, for pruning."""
 
     context: PruningContext
-    entering: Sequence[int]  # the messages that it is the first to hold
+    entering: Sequence[int]  # the messages that are new in this request
     boundary: int  # the slot where its current turn begins
-    leaving: Sequence[int] = ()  # what the recorded session itself took out
+    leaving: Sequence[int] = ()  # the messages that the recorded session itself removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,7 @@ def retain(
     measure: Measure | None = None,
     start_on: StartOn = "any",
 ) -> Retention:
-    """Apply a policy to a conversation.
+    """Apply a policy to all requests of a conversation.
 
     Examples
     --------
@@ -205,12 +208,12 @@ def pruning_context(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Yield a warning if a history floor in tokens is not kept."""
+    """Yield a warning if a section gets fewer tokens than its floor guarantees."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
-            f"The floor of {section} ({floor:,} tokens) is not met: {max(0, left):,} tokens are left for it. Lower the "
-            "floor, shorten the other sections, or choose a larger window."
+            f"The floor of {section!r} ({floor:,} tokens) is not met, because only {max(0, left):,} are left. Lower "
+            "the floor, shorten the other sections, or choose a larger window."
         )
 
 
@@ -265,17 +268,17 @@ def prune(
         while history.tokens > window_left and (unit := history.next_unit()) is not None:
             history.drop(unit, DROPPED)
 
-    # 4. The request begins with the speaker that its provider asks for.
+    # 4. The request begins with the role that its provider requires.
     if start_on != "any":
         history.begin_with(start_on, context.turn)
 
-    # 5. A floor may ask that a history above its limit is refused.
+    # 5. The floor may require an error if the history exceeds its limit.
     over = history.tokens - max(0, context.limit)
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor
         raise ValueError(
-            f"The history budget of turn {context.turn} is {max(0, context.limit):,} tokens, but its floor of "
-            f"{floor.least:,} {floor.unit} "
+            f"The history budget of turn {context.turn} is {max(0, context.limit):,} tokens, but its floor "
+            f"({floor.unit}: {floor.least:,}) "
             f"needs {history.tokens:,} ({over:,} too many). Lower the floor, raise the history budget, or set "
             "conflict='exceed' "
             "or conflict='shrink'."
@@ -344,7 +347,7 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    """Replace tool results with placeholders, oldest first, until the target size is reached."""
+    """Replace the oldest tool results with placeholders, down to the target size."""
     intact = cut.intact
     if cut.calls_intact:
         # The results of one call are one unit: the results of the newest calls stay whole.
@@ -398,7 +401,7 @@ def _compact(
     place = replaced[-1] if compaction.important_only else replaced[0]
     counted = yield place, replaced
     wrote = size if counted is None else counted
-    # Nothing is put back behind a summary that was really written.
+    # Tokens are reattached only after a modelled summary, not after one that was really written.
     reattached = compaction.reattached if counted is None else 0
     history.place_summary(place, wrote + reattached, last_turn)
     summaries.append(WrittenSummary(place, wrote, tuple(replaced), read))
@@ -418,7 +421,7 @@ def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
             break
         first += 1
 
-    # Walk from the newest to the oldest; the newest message stays whatever it holds.
+    # From the newest to the oldest message; the newest one is always kept.
     stays: set[int] = set()
     number = tokens = 0
     for unit in reversed(units[first:]):

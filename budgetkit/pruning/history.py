@@ -11,7 +11,7 @@ together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)
     before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
     after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
 
-    oldest      a heap of (unit, unit): 0 is still in it, and `next_unit` takes it out when it meets it
+    oldest      a heap of (unit, unit): 0 is still in it, until `next_unit` removes it
     gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests at which a slot left and shrank
     first_change    0                                    so that a prompt cache holds nothing of the history
     before(3)       8                                    the tokens of slots 0 to 2
@@ -34,7 +34,7 @@ _Heap = list[tuple[int, int]]
 class Slots:
     """A conversation as columns, one row per message.
 
-    The role is needed if a request must start with a given role.
+    `role` is needed only if requests must start with a given role.
     """
 
     tokens: list[int]
@@ -94,19 +94,19 @@ class History:
         self.summaries: dict[int, int] = {}  # by slot: the last turn that its summary covers
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
-        self.least: _Heap = []  # by importance; empty until it is asked for, as by few policies
+        self.least: _Heap = []  # by importance; built on first use, since few policies need it
         self.rank: dict[int, int] = {}  # of each unit, the rank of its most important message
         self.results: list[int] = []  # a heap of tool results
         self.whole_results: set[int] = set()
-        self.whole_tokens = 0  # what the whole results hold together
-        self.closed: set[int] = set()  # units that left: what belongs to them leaves on entering
+        self.whole_tokens = 0  # tokens of all whole results
+        self.closed: set[int] = set()  # dropped units, whose later messages are dropped on entering
         self._small = [0] * ((count >> 6) + 1)  # sums of 64 slots
         self._large = [0] * ((count >> 12) + 1)  # sums of 4,096 slots
         self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the summary's slot
-        self._firsts: dict[str, int] = {}  # the first slot of each role that was looked for
-        self._without: dict[str, int] = {}  # below here, no slot is of that role
-        self._looked_at = 0  # below here, messages of other sections were looked for
-        self._outside: list[int] = []  # those, of the role that a request begins with
+        self._firsts: dict[str, int] = {}  # the first slot of each role searched for
+        self._without: dict[str, int] = {}  # by role: no slot below this one has it
+        self._looked_at = 0  # slots below this one were searched for messages of other sections
+        self._outside: list[int] = []  # such messages with the role that a request starts with
         self.begin(0)
 
     def begin(self, request: int) -> None:
@@ -128,7 +128,7 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history; drop it if its unit is already dropped."""
+        """Add a message to the history, dropping it if its unit was dropped."""
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -161,7 +161,7 @@ class History:
         closed: set[int],
         whole_results: set[int],
     ) -> History:
-        """Return a history from the fields of another."""
+        """Build a history from the columns of another."""
         history = cls(slots)
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
@@ -177,7 +177,10 @@ class History:
         return history
 
     def renumbered(self, new: dict[int, int]) -> History:
-        """Return a history of some slots, numbered from 0."""
+        """Return a history of some slots only, renumbered from 0.
+
+        `new` has the new number of each slot.
+        """
         slots = {name: [column[slot] for slot in new] for name, column in vars(self.slots).items()}
         slots["unit"] = [new[unit] for unit in slots["unit"]]
         return self.restored(
@@ -213,11 +216,11 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return a unit's turn; for a summary, the last turn that it covers."""
+        """Return the turn of a unit, or the last turn that a summary covers."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit of messages, and the tokens of any summaries before it."""
+        """Return the oldest unit of messages, and the tokens of summaries before it."""
         aside = set()  # a summary may be in the heap twice: it takes the slot of a dropped message
         while (unit := self.next_unit()) is not None and unit in self.summaries:
             aside.add(heappop(self.oldest))
@@ -256,8 +259,8 @@ class History:
             heappush(self.oldest, entry)
 
     def _waits_before(self, slot: int, role: str) -> bool:
-        """Return True if another section has a message of this role before a slot."""
-        # A slot that is in the history never waits again, so each is looked at once; one that waits may still enter.
+        """Return True if another section has this role before a slot."""
+        # A slot of the history never waits again, so each slot is checked once; a waiting one may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
                 self._outside.append(earlier)
@@ -267,7 +270,10 @@ class History:
         return bool(self._outside)
 
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
-        """Return True if the floor allows dropping a unit, given some extra tokens."""
+        """Return True if the floor allows a unit to be dropped.
+
+        `besides` are tokens that do not count towards the floor, such as those of older summaries.
+        """
         members = self.members[unit]
         messages = 0 if unit in self.summaries else len(members)
         if self.messages <= messages:

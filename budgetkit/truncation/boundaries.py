@@ -18,8 +18,8 @@ import regex
 By = Literal["token", "line", "sentence"]
 
 _CLUSTER = regex.compile(r"\X")
-# Where two clusters meet for certain, told by the two characters that do. Before a character of the scripts named
-# here a cluster ends whatever stands before it; one of another may belong to a letter before, by a joiner between.
+# Places that certainly lie between two clusters, judged by the characters on both sides. A character of the scripts
+# named here always starts a cluster; one of another script may be joined to the letter before it.
 _FREE = r"\x20-\x7e\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Arabic}\p{Hebrew}\p{Thai}"
 _OPENS = r"\p{GCB=Prepend}"
 _JOINS = r"\p{GCB=Extend}\p{GCB=ZWJ}"
@@ -37,19 +37,19 @@ _CERTAIN = (
 _SURE = regex.compile(rf"(?rs)(?:{'|'.join(_CERTAIN)})")
 _LAST_FLAG = regex.compile(rf"(?r){_FLAG}")
 _FLAGS = regex.compile(rf"(?r){_FLAG}+")
-_NEAR = 64  # code points; most places are sure from as few
-_FAR = 1_024  # code points; what is read over more is remembered
+_NEAR = 64  # code points, which are enough for most places
+_FAR = 1_024  # code points; longer stretches are remembered
 
 _CLOSING = "[\"'”’»」』)\\]]{0,16}"
 _SENTENCE_END = regex.compile(rf"(?r)(?:[.!?…]{_CLOSING}(?=\s)|[。！？]{_CLOSING}|(?<=\S)(?=\n))")
 _SENTENCE_START = regex.compile(rf"(?:[.!?…]{_CLOSING}\s+|[。！？]{_CLOSING}\s*|\n\s*)")
-_LOOK_BACK = 20  # code points: a mark and all that may close after it
+_LOOK_BACK = 20  # code points: a punctuation mark with its closing quotes and brackets
 _CHUNK = 4_096  # code points
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Cluster edges from a safe place onward, and the unread rest."""
+    """The known cluster edges from one place on, and the clusters still to be read."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -69,7 +69,7 @@ class Boundaries:
         self._ends: dict[int, int] = {}
         self._gaps: list[
             tuple[int, int, int]
-        ] = []  # from where on it is the first, its begin and its end
+        ] = []  # the place it was searched from, its start and its end
 
     def end(self, by: By, place: int) -> int:
         """Return the last place at or before this one where text may end."""
@@ -77,7 +77,7 @@ class Boundaries:
             return max(0, min(place, len(self.text)))
         if by == "token":
             return self._around(place)[0]
-        # A newline is left out, so that a marker after the cut has not to wonder whether there is one.
+        # The newline is left out, so that every marker can begin with its own.
         if by == "line":
             boundary = self.text.rfind("\n", 0, place + 1)
         else:

@@ -38,10 +38,10 @@ MARKERS: dict[str, str] = {
     "middle": "\n[a part is left out]\n",
 }
 _CHOICES = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}
-# A longer text may cost less, where letters that were tokens of their own close up to a word. So a cut is also
-# tried some characters further on, the longest first.
+# A longer text may have fewer tokens, if its last letters form a whole word. So some longer cuts are tried as well,
+# the longest first.
 _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
-_FAR = 8  # tokens; to shorten a text by a character frees one or two
+_FAR = 8  # tokens; removing a character saves one or two
 
 
 def truncate(
@@ -96,7 +96,7 @@ def truncate(
     """
     _check(limit, keep, by, marker_at)
     count = count_of(counter)
-    if not hasattr(count, "fresh"):  # what counts without remembering is a counter, not a function
+    if not hasattr(count, "fresh"):  # a plain function, not a counter
         count = as_counter(count)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
@@ -124,7 +124,7 @@ def truncate(
 def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
     """Cut a text so that a marker fits at its end.
 
-    If text and marker together count more, fewer tokens are tried.
+    If the text and its marker together exceed the limit, a shorter text is tried.
     """
     for remaining in range(limit - count(marker), 0, -1):
         head = truncate(text, remaining, count, keep, by, "")
@@ -134,7 +134,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
 
 class _Cut(NamedTuple):
-    """One way to cut one text."""
+    """A way to cut a text: its limit, the part to keep, and the marker."""
 
     measure: Measure
     boundaries: Boundaries
@@ -195,8 +195,8 @@ class _Cut(NamedTuple):
         """Find the number of code points that can be kept.
 
         The search keeps one size that fits and one that does not. Each step starts from the one closer to the limit and
-        moves by its excess or spare tokens, converted to characters. Steps in the same direction double, so that a poor
-        guess costs a logarithm. Sizes with the same cut are never counted twice.
+        moves by its excess or spare tokens, converted to characters. Steps in the same direction double, so that few
+        steps are needed even after a poor guess. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate
         stride = 1
@@ -257,9 +257,9 @@ def cutter(
     Parameters
     ----------
     counter : callable or str
-        Function that counts the tokens in a text, or a counter's name; the counter of the items.
+        Function that counts the tokens in a text, or a counter's name, as for the items.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; the framing of the items. Default: OpenAI's.
+        Tokens that a message costs beyond its text, as for the items. Default: OpenAI's.
     markers : Mapping
         Markers for omitted text, by "newest", "best" and "first".
     marker_at : {"cut", "end"}

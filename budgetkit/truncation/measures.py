@@ -1,6 +1,6 @@
-"""Counts of a text with a part cut out.
+"""Token counts of a text with a part cut out.
 
-An exact counter uses known sums; any other counts the whole text.
+An exact counter adds up the counts of known parts; any other counter counts the whole text.
 
 An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up to
 some seams are counted once from both ends, and all seams near the cut are known. Trying a cut then counts only the few
@@ -18,23 +18,23 @@ from budgetkit.counters.exact import last_seam, next_seam, seams_between
 Count = Callable[[str], int]
 
 CHARACTERS_A_TOKEN = 4.0
-# A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
+# A text may have a few tokens fewer than its own beginning, but never only half as many.
 _NEVER_HALF = 2
 _CHUNK = 16
 _NEAR = 96  # code points beyond a cut that fits; every other cut among them is tried
-_ASIDE = 24  # code points to either side of a place that is guessed
-_SEAMLESS = 4_096  # code points at most to look for a seam
-# Each step towards a limit goes most of the way that its tokens are worth, and the last a little beyond it; code points
-# a token as found so far, but no more than this, for blanks say little of what follows.
+_ASIDE = 24  # code points on either side of a guessed place
+_SEAMLESS = 4_096  # code points to search for a seam, at most
+# Each step towards a limit covers most of the estimated distance, and the last one a little more. The estimate uses the
+# code points per token so far, but at most this many, because whitespace says little about the text after it.
 _MOST_OF_THE_WAY = 0.85
 _FIRST_RATE = 2.5
 _MOST_RATE = 8.0
-_FEW = 256  # code points, which are not worth another step
+_FEW = 256  # code points, too few for another step
 _GUESSES = 8
 
 
 class Measure:
-    """The costs of a text's parts by an unknown counter."""
+    """The token counts of a text's parts, by any counter."""
 
     #: Range beyond a fitting cut in which all other cuts are tried, in code points; with 0, only some are.
     near = 0
@@ -65,7 +65,7 @@ class Measure:
 
 
 class SeamMeasure(Measure):
-    """The costs of a text's parts by a counter whose counts add up at seams."""
+    """The token counts of a text's parts, by a counter whose counts add up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
@@ -99,7 +99,7 @@ class SeamMeasure(Measure):
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
         """Return the likely and the maximum length to keep, in code points."""
-        # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
+        # The part of the marker between its seams has the same tokens beside any text, which has at least one itself.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
         last = last_seam(marker, 0, len(marker)) if back else len(marker)
         remaining = limit - (self.count(marker) if marker else 0)

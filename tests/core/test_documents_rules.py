@@ -62,9 +62,9 @@ def test_anchors_example_in_its_own_words() -> None:
             (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
             "Invalid overflow_strategy of system: 'burn'",
         ),
-        ((9_000, [{"source": "system"}]), "Expected source and max_tokens"),
-        ((9_000, ["system"]), "Invalid allocation: 'system'. Expected source and max_tokens"),
-        ((9_000, [{**SYSTEM, "cap": 3}]), "Expected source and max_tokens"),
+        ((9_000, [{"source": "system"}]), "Expected a mapping with 'source' and 'max_tokens'"),
+        ((9_000, ["system"]), "Invalid allocation: 'system'. Expected a mapping with 'source' and"),
+        ((9_000, [{**SYSTEM, "cap": 3}]), "Expected a mapping with 'source' and 'max_tokens'"),
         ((9_000, [SYSTEM, SYSTEM]), "Duplicate allocations for 'system'."),
         ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 tokens"),
         ((100, [], 100), "fill the window"),
@@ -164,16 +164,16 @@ def test_the_schema_refuses_what_the_reader_refuses(settings: dict[str, Any]) ->
 def test_what_a_context_budget_cannot_say_is_listed() -> None:
     """A floor, or a preset of another kind."""
     floor = presets.agent_prompt().assign(rag_memories={"floor": 100})
-    assert presets.translate(floor, "plan-195").unsaid == ("rag_memories.floor: 100, there 0",)
+    assert presets.translate(floor, "plan-195").unsaid == ("rag_memories.floor: 100 becomes 0",)
     found = presets.translate(presets.chat(8_192), "plan-195")
     assert found.config["context_budget"]["allocations"]["rag_memories"] == {
         "max_tokens": "25%",
         "priority": "medium",
     }
     assert found.unsaid[:6] == (
-        *("system: called system_prompt there", "memory: called working_memory there"),
-        *("retrieval: called rag_memories there", "conversation: called action_history there"),
-        *("user: called current_message there", "order: 'pool by item', there 'importance'"),
+        *("system: renamed system_prompt", "memory: renamed working_memory"),
+        *("retrieval: renamed rag_memories", "conversation: renamed action_history"),
+        *("user: renamed current_message", "order: 'pool by item' becomes 'importance'"),
     )
 
 
@@ -295,7 +295,7 @@ def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> No
     plain: dict[str, Any] = {"counter": len, "framing": bk.requests.Framing()}
     talk = bk.Conversation(budget, **plain)
     talk.add(*messages)
-    sentence = r"The floor of history \(4,000 tokens\) is not met: 996 tokens are left for it"
+    sentence = r"The floor of 'history' \(4,000 tokens\) is not met, because only 996 are left"
     for warnings in (
         talk.request().warnings,
         bk.trim(messages, budget, **plain).warnings,

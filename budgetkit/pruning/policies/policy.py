@@ -96,12 +96,12 @@ class PruningContext(NamedTuple):
     pause: float = 0.0
 
     def used(self, of: Base) -> int:
-        """Return the tokens used in a base.
+        """Return the tokens that count towards a base.
 
         Parameters
         ----------
         of : {"limit", "usable", "window"}
-            The base; the other sections use part of the last two.
+            The base; the other sections count towards the last two.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class PruningContext(NamedTuple):
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the tokens left for the history if a base is filled to a given size.
+        """Return the history's tokens if a base is filled to a given size.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Compaction:
     Parameters
     ----------
     keep_tail : int, default 0
-        Number of newest tokens to keep.
+        Size of the newest messages to keep, in tokens.
     keep_messages : int, default 0
         Number of newest messages to keep in any case.
     keep_head : int, default 0
@@ -388,7 +388,7 @@ class Policy:
         return 0
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of some messages, or None if only its size is modelled.
+        """Return the summary of some messages, or None to model only its size.
 
         Parameters
         ----------
@@ -413,7 +413,7 @@ class Policy:
                 default = definition.default_factory()
             if value != default:
                 written = repr(value)
-                # By its line, not by its address, which changes from run to run.
+                # A function is shown with its line, because its address changes from run to run.
                 if isinstance(value, FunctionType):
                     written = (
                         f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"

@@ -30,7 +30,7 @@ from budgetkit.pruning.policies.policy import (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OldestFirst(Policy):
-    """Drop the oldest messages until the rest fits.
+    """A policy that drops the oldest messages until the others fit.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class OldestFirst(Policy):
     1000
     """
 
-    # It asks for no cuts of its own: `last_resort`, the end of every policy, is this policy.
+    # It needs no cuts of its own: `last_resort`, which ends every policy, drops the oldest messages.
 
 
 @dataclass(frozen=True, repr=False)
 class SlidingWindow(Policy):
-    """Keep only the last turns.
+    """A policy that keeps only the last turns.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class SlidingWindow(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """Drop the oldest messages in blocks, so that cuts are rare.
+    """A policy that drops the oldest messages in blocks, so that cuts are rare.
 
     removed = ceil(surplus / step) * step
 
@@ -116,7 +116,7 @@ class Step(Policy):
 
 @dataclass(frozen=True, repr=False)
 class TriggerTarget(Policy):
-    """Cut down to a target once a trigger is exceeded.
+    """A policy that cuts down to a target once a trigger is exceeded.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class TriggerTarget(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Summarise(Policy):
-    """Replace the oldest part of the history with a summary, repeatedly.
+    """A policy that repeatedly replaces the oldest messages with a summary.
 
     Parameters
     ----------
@@ -204,7 +204,9 @@ class Summarise(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Importance(Policy):
-    """Drop the least important messages first, and the oldest among equals.
+    """A policy that drops the least important messages first.
+
+    Among equally important messages, the oldest are dropped first.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ class Importance(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Chain(Policy):
-    """Apply several policies in order.
+    """Several policies, applied in order.
 
     Parameters
     ----------
@@ -332,7 +334,7 @@ class Trigger:
         return _mark(self.kind, self.value, window)
 
     def reached(self, context: PruningContext) -> bool:
-        """Return True if a rule acts now."""
+        """Return True if the condition is met before a request."""
         if self.kind == "idle":
             return context.pause > self.value or (context.pause == self.value and not self.above)
         size = context.messages if self.kind == "messages" else context.used("window")
@@ -375,9 +377,9 @@ class Compact(_Triggered):
     keep_tail : int or Share, default 0
         Newest tokens to keep, or a share of the history.
     keep_messages : int, default 0
-        The newest messages that stay in any case.
+        Number of newest messages to keep in any case.
     keep_head : int, default 0
-        The first messages that stay.
+        Number of first messages to keep.
     keep_role : str, optional
         Role of the messages of the tail to keep; the others of the tail are dropped. Default: all roles.
     size : int or Share, default 2,500
@@ -432,7 +434,7 @@ class Compact(_Triggered):
 
 @dataclass(frozen=True, repr=False)
 class ClearResults(_Triggered):
-    """Replace older tool results with placeholders when triggered.
+    """A policy that replaces older tool results with placeholders when triggered.
 
     Parameters
     ----------
@@ -481,7 +483,7 @@ class ClearResults(_Triggered):
 
 @dataclass(frozen=True, repr=False)
 class CapResults(Policy):
-    """Cut each tool result to a maximum size on arrival.
+    """A policy that cuts each tool result to a maximum size on arrival.
 
     Parameters
     ----------
@@ -507,7 +509,7 @@ class CapResults(Policy):
 
 @lru_cache(maxsize=256)
 def _mark(kind: TriggerKind, value: float, window: int) -> int:
-    """Return a threshold in tokens, computed once."""
+    """Return the threshold of a trigger as a whole number."""
     if kind == "share":
         return Share(value).of(window)
     if kind == "window_less":
@@ -517,7 +519,7 @@ def _mark(kind: TriggerKind, value: float, window: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class DropToolResults(Policy):
-    """Replace tool results with placeholders before dropping anything.
+    """A policy that replaces tool results with placeholders before anything is dropped.
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ class System(Chain):
     summary_tokens : tuple of int
         Minimum and maximum length of a summary, in tokens.
     stops_after : int
-        Number of requests and of repetitions: the system stops after that many compactions in a row within that many
-        requests. 0 for never.
+        Number n: the system stops after n compactions in a row, each at most n requests after the one before. 0 for
+        never.
 
     Examples
     --------
@@ -187,7 +187,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
 
 
 def policy_of(policy: Policy | str) -> Policy:
-    """Return a policy by name, or unchanged.
+    """Return the policy that a name stands for; a policy is returned unchanged.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return the policies of these names, or all named policies.
+    """Return policies by name; by default, all named policies.
 
     Examples
     --------
