@@ -178,7 +178,7 @@ class _Choice:
         if parted:
             raise ValueError(
                 f"Items of the required section {brief(parted[0])} belong to a group whose other items were dropped. "
-                "Make both sections required, or send both roles to one section."
+                "Make both sections required, or assign both roles to one section."
             )
 
 

@@ -25,5 +25,5 @@ __all__ = [
     "fit",
     "sweep",
 ]
-# What the packages above use.
+# Names for the packages that import this one.
 __all__ += ["Flags", "Floats", "Ints", "allocate_columns", "with_undeclared"]

@@ -6,7 +6,7 @@
       trigger reached   <=>  mark(trigger) <= most that the base can hold
       target holds      <=>  mark(target) > tokens that are never cut
 
-This module words the records of the arithmetic (`Grant`, `Loss`, `Budget`). The shares below are choices, not
+This module puts the records of the arithmetic (`Grant`, `Loss`, `Budget`) into words. The shares below are choices, not
 measurements.
 """
 
@@ -64,7 +64,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
             yield (
                 f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                 f"{grant.granted - cap:,} above its cap ({cap:,}). Raise the cap, shorten the text, "
-                'or in code allow cuts inside it: granularity="line", and a cut for fit.'
+                'or in code let fit cut it: granularity="line", with a cut function.'
             )
     yield from missing_answer_notices(budget)
     for problem, mend in unused_answers(budget, budget.max_output):
@@ -95,7 +95,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
         why = "it is switched off by its cap of 0"
         mend = f"give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
-        # What others took of the pool is theirs.
+        # Tokens that other sections took from the pool are not available.
         taken = sum(max(0, g.granted - (budget.caps[g.section] or 0)) for g in grants)
         highest = cap + max(0, budget.shared_pool - taken)
         why = f"it is over its cap ({cap:,})"
@@ -112,9 +112,9 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
             if highest == cap:
                 mend = f"lower unused caps to raise it: {_listed(unused)}"
             if loss.demand > highest + sum(unused.values()):
-                mend += f". For all of it lower {others}"
+                mend += f". To keep all of it, lower {others}"
     elif loss.reason == WINDOW_FULL:
-        why = f"the window ({budget.window:,}) has no room for it"
+        why = f"the window ({budget.window:,}) is full"
         mend = f"lower a reserve, shorten another section, or choose {_larger_window(loss, plan)}"
     elif loss.reason == POOL_FULL:
         why = f"the shared pool ({budget.shared_pool:,}) is full"
@@ -166,7 +166,7 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the tokens that the other sections' caps leave unused, largest first."""
+    """Return the unused tokens of the other sections' caps, largest first."""
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
@@ -186,7 +186,7 @@ def answer_sizes(budget: Budget) -> dict[str, int]:
 
 
 def unused_answers(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice and its fix for each reserve larger than the longest answer."""
+    """Yield a notice for each reserve larger than the longest answer."""
     for name, size in answer_sizes(budget).items():
         if most is not None and size > most:
             problem = (
@@ -264,7 +264,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A budget and known facts about it; a check whose facts are missing finds nothing.
+    """A budget with the facts that its checks need.
+
+    A check finds nothing if its facts are missing.
 
     Parameters
     ----------
@@ -336,7 +338,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks, each named by its code, which yield problems with fixes."""
+    """The checks of a budget, one method for each code of a finding."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)
@@ -361,7 +363,7 @@ class _Checks(Case):
     def find_target_below_fixed(self) -> Notices:
         fixed = self.fixed
         for stage in getattr(self.policy, "stages", ()):
-            # 0 clears all results but those left alone: it is meant.
+            # A target of 0, which clears all results except the intact ones, is intended.
             if target := getattr(stage, "target", None):
                 mark, _ = self.mark(target, stage.of)
                 stays = 1 if stage.of == "limit" else fixed
@@ -407,7 +409,7 @@ class _Checks(Case):
                 yield notice, f"lower it to {most:,}, or lower a reserve"
 
     def find_caps_overcommitted(self) -> Notices:
-        # A cap that is too large all alone has a finding of its own.
+        # A single cap that is too large has a finding of its own.
         if self.budget.unclaimed < 0 and not any(self.find_cap_never_filled()):
             sentence = overcommitted(self.budget).partition(". ")[0]
             mend = "lower a cap or a reserve, or choose a larger window"
@@ -450,8 +452,8 @@ class _Checks(Case):
             if (requests := int((lacks & (taken > pool)).sum())) > 0:
                 names = " and ".join(map(one_line, sharing))
                 yield (
-                    f"{names} take more than the shared pool ({pool:,}) at {requests:,} of {len(taken):,} requests, "
-                    f"so {one_line(section)} gets less than its cap ({cap:,})",
+                    f"Without a cap, {names} exceed the shared pool ({pool:,}) at {requests:,} of {len(taken):,} "
+                    f"requests, so {one_line(section)} gets less than its cap ({cap:,})",
                     mend,
                 )
 
@@ -549,7 +551,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
 
 
 def has_buffer(budget: Budget) -> bool:
-    """Return True for a reserve that serves neither the answer nor a section.
+    """Return True if a reserve serves neither the answer nor a section.
 
     >>> from budgetkit.budget import Reserve
     >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))

@@ -139,16 +139,16 @@ class _TokensLeft:
         # Everything left, less the floors of later sections, plus the reserve of this section alone.
         self.waiting = self.waiting - floor
         limit = self.remaining - self.waiting + held_tokens
-        # Without a cap it may take no more than the shared pool has. Where the sections without a cap share the pool
-        # together, what is promised to the others of them stays in it.
+        # Without a cap, it may take no more than the shared pool has. If the sections without a cap share the pool, the
+        # floors of the others stay in it.
         if cap is None and self.shares_pool:
             self.waiting_uncapped = self.waiting_uncapped - floor
             pool = self.pool
             if self.together:
                 pool = pool - self.waiting_uncapped
             limit = self.least(limit, pool)
-        # With a weight it may take what is its own and its part of the rest. What another weighted section does not
-        # want is divided among those that want more.
+        # With a weight, it may take its floor, its own reserve and its part of the rest. Tokens that another weighted
+        # section does not want are divided among the others.
         if allocation.weight:
             self.weighted.remove(allocation)
             remaining = limit - floor - held_tokens
@@ -181,8 +181,8 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
-    # Who wants less than its part takes that, which leaves more for the rest; after one round for each of them nothing
-    # changes. Truth is 1 or 0 here, so that many windows can be divided at once.
+    # A section that wants less than its part takes only that, which leaves more for the others; after one round for
+    # each section nothing changes. Conditions are 1 or 0, so that arrays of windows can be divided at once.
     left = remaining
     weights_left = weight + sum(other_weight for other_weight, _ in others)
     for _ in others:
@@ -196,7 +196,7 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
             left = left - wanted * content
             weights_left = weights_left + other_weight * (1 - content)
         if np.array_equal(weights_left, before):
-            break  # nobody else is content
+            break  # no other section wants less than its part
 
     # its part, rounded to the nearest token
     return (2 * left * weight + weights_left) // (2 * weights_left)
@@ -278,7 +278,7 @@ def allocate_columns(
                 f"Use whole numbers from 0 to {MOST_TOKENS:,} in that column."
             )
     whole_demands = {section: column.astype(np.int64) for section, column in columns.items()}
-    # A section that keeps its best few asks for these alone.
+    # A section with a limit of items demands only the items that it may keep.
     limited = {s: np.minimum(whole_demands[s], few) for s, few in (most or {}).items()}
     steps = allocate_in_order(budget, whole_demands | limited, SectionArrays())
     return grant_columns(budget, whole_demands, steps)
@@ -302,7 +302,7 @@ def grant_columns(
 
 def _all_tokens(column: Ints) -> bool:
     if column.dtype == object and any(map(np.ndim, column)):
-        return False  # a column of arrays, of which numpy would ask whether all of each is true
+        return False  # a column of arrays, which cannot be compared with a number
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
         return inside and bool((column.astype(np.int64) == column).all())
@@ -310,5 +310,5 @@ def _all_tokens(column: Ints) -> bool:
         TypeError,
         ValueError,
         ArithmeticError,
-    ):  # a column of texts, of what is missing, of a Decimal that is none
+    ):  # a column of texts, missing values or invalid decimals
         return False

@@ -47,7 +47,7 @@ class RequestBatch:
     demand: pd.DataFrame
     items: Callable[[int], Items] | None = None
     cut: Cut | None = None
-    # Several figures ask for the same budgets, the current budget and a pinned budget.
+    # Several figures use the same two budgets: the current one and a pinned one.
     _kept: list[tuple[Budget, Columns]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -65,7 +65,7 @@ class RequestBatch:
 
     @cached_property
     def _stacks(self) -> Stacks:
-        assert self.items is not None, "only a batch of items asks for them"
+        assert self.items is not None, "only a batch of items has stacks"
         return Stacks([self.items(row) for row in range(len(self.demand))], self.cut is not None)
 
     def columns(self, budget: Budget) -> Columns:
@@ -109,17 +109,17 @@ class RequestBatch:
         steps = allocate_in_order(whole, demands, stacks)
         columns = grant_columns(whole, demands, steps)
 
-        # Some requests are planned by themselves, and their numbers written into the columns. Where something is lost,
-        # a group may lose its rest in another section. Beyond the best few, an item without tokens is dropped as well,
-        # and its group with it.
+        # Some requests are planned by themselves, and their numbers are written into the columns. If something is lost,
+        # a group may also lose its items in another section. Beyond the limit of items, even an item without tokens is
+        # dropped, and its group with it.
         lines = whole.allocations
         is_lost = {section: column["cut"] > 0 for section, column in columns.items()}
         loses_something = np.logical_or.reduce([*is_lost.values(), nothing > 0])
         has_best_few = any(a.limit_items is not None for a in lines)
         is_single = stacks.has_split_groups & (loses_something | has_best_few)
 
-        # Some sections choose unit by unit, or cut inside. Those that nobody declared are asked in the order in which
-        # a request's items name them.
+        # Some sections choose unit by unit, or cut inside items. Undeclared sections are allocated in the order in
+        # which a request's items name them.
         undeclared = [a for a in lines if a.section not in budget.sections]
         by_fit = [a for a in lines if stacks.is_special(a)]
         if len(undeclared) > 1:
@@ -127,7 +127,7 @@ class RequestBatch:
         for allocation in by_fit:
             is_single |= is_lost[allocation.section]
 
-        # Sections that compete for the pool choose from one row of units.
+        # Sections that compete for the pool choose from one list of units.
         pooled = [a for a in lines if a.cap is None and not a.required]
         is_single |= whole.competes and len(pooled) > 1
         for row in np.flatnonzero(is_single).tolist():
@@ -154,7 +154,7 @@ def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One section's units of many requests, request after request.
+    """The units of one section in many requests, one request after another.
 
     Attributes
     ----------
@@ -219,16 +219,19 @@ class Stacks(SectionArrays):
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return the tokens of the whole units guaranteed by a floor, for each request."""
+        """Return the tokens of each request's units that a floor guarantees."""
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
-        """Return True if a section needs `fit`, because it skips items or cuts inside them."""
+        """Return True if a section skips items or cuts inside them.
+
+        Only `fit` can plan such a section.
+        """
         is_cut = self.has_cut or allocation.required
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 
     def required_cap(self, allocation: Allocation, cap: int) -> Any:
-        """Return a required section's cap, raised to its first unit if that is larger."""
+        """Return a required section's cap, raised to its first unit if needed."""
         if self.is_special(allocation):
             return cap
         return np.maximum(self.stack(allocation).first, cap)
@@ -345,18 +348,17 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep takes one or two lines, each with at least one value, but got {len(values)} with "
-            f"{[len(v) for v in values.values()]} values. "
-            "Pass, for example, sweep(budget, demand, output=range(0, 4_001, 500))."
+            f"Invalid lines to sweep: {quoted(values) or 'none'}. Pass one or two, each with at least one value, as in "
+            "sweep(budget, demand, output=range(0, 4_001, 500))."
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(
-            f"sweep cannot vary {quoted(taken)}, because its table has columns {quoted(_COLUMNS)}. Rename the line."
+            f"Cannot sweep {quoted(taken)}: the result has columns of these names: {quoted(_COLUMNS)}. Rename the line."
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_plan_point(budget, demand, point) for point in points]
     swept = pd.concat(frames, ignore_index=True)
-    # A column such as "conversation" may as well be one of the demand's.
+    # Other columns, such as "conversation", come from the index of the demand.
     swept.attrs[LINES] = list(values)
     return swept
 

@@ -241,7 +241,7 @@ class Decisions:
 def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
     """Return stored columns, for decisions read from a file.
 
-    Takes the place of the function that computes them for a plan.
+    It replaces the function that computes the columns of a new plan.
     """
     return columns
 

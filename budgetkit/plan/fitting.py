@@ -1,13 +1,14 @@
-"""Fit whole items: kept, cut or dropped, with a reason.
+"""Plans of whole items, each kept, cut or dropped for a reason.
 
-Sections are allocated one after the other, and `fit` chooses the items that each keeps. There are two reasons to drop
-an item: it exceeds its section's cap, or the window is full. A higher cap solves the first, a larger window the second.
+Sections are allocated one after the other, and `fit` chooses the items that each keeps. The two main reasons to drop an
+item are that it exceeds its section's cap, for which a higher cap helps, and that the window is full, for which a
+larger window helps.
 
 The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
 first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
 
-    outcomes["system"]    units [15]           reasons [FITS]                 granted 15
-    outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
+    outcomes["system"]    units [15]           reasons [FITS]                        granted 15
+    outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, WINDOW_FULL]     granted 70
 
 Units are in the section's order of keeping, here from the newest. At the end the reasons are sorted into the order of
 the items, one decision per item: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
@@ -137,7 +138,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     if columns.is_grouped and choice.drop_orphans():
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
-    # Whether the pool or the window was full is known after all allocations.
+    # Only after all allocations is it known whether the pool or the window was full.
     plan = Plan(
         budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut)
     )
@@ -167,12 +168,12 @@ class _Choice(Sections):
         self.budget = budget
         self.columns = columns
         self.cut = cut
-        self.outcomes: dict[str, _Outcome] = {}  # by section, once it was asked
-        self.cuts: dict[int, Item] = {}  # the shorter item, by the place of the whole one
+        self.outcomes: dict[str, _Outcome] = {}  # by section, once it is allocated
+        self.cuts: dict[int, Item] = {}  # the shorter item, by the position of the whole one
         self.pool: tuple[Allocation, ...] = ()
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
-        # Places of items that go because the rest of their group does.
+        # Positions of items that are dropped because the rest of their group was.
         self.orphans: Ints | list[int] = []
         self._item_columns: tuple[Ints, Reasons] | None = None
 
@@ -220,7 +221,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of some sections, in the first section's order of keeping."""
+        """Return the units of sections, in the first one's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -234,9 +235,9 @@ class _Choice(Sections):
         return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
-        """Return a required section's cap, raised to a first item that cannot be cut.
+        """Return a required section's cap, raised if its first item needs more.
 
-        A required item is never dropped.
+        The first item of a required section is never dropped. If it cannot be cut to the cap, its size is the cap.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -249,7 +250,7 @@ class _Choice(Sections):
     def take(self, allocation: Allocation, limit: int, cap: int | None, _demand: int) -> int:
         """Return the tokens that a section takes within its limit.
 
-        The demand, which is also passed, is the sum of its items here.
+        The demand is not needed, since it is the sum of the section's items.
         """
         section = allocation.section
         if section not in self.outcomes and section in self.columns.demand:
@@ -259,7 +260,7 @@ class _Choice(Sections):
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
         """Choose units within a shared limit, and cut the first unit beyond it."""
-        allocation = lines[0]  # whose rules hold for all of them
+        allocation = lines[0]  # its rules apply to all lines
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
         outcome = _Outcome(lines, units, reasons, granted)
@@ -304,8 +305,8 @@ class _Choice(Sections):
         if self.cut is not None:
             shorter = self.cut(item, remaining, allocation)
         elif allocation.required and getattr(item.payload, "role", "") != "tools":
-            # As `allocate` grants it. The text is not shortened with the number, so none is left to send; schemas of
-            # tools cannot be shortened at all.
+            # As in `allocate`, only the number is cut, so that no text is left to send. Tool schemas cannot be cut at
+            # all.
             shorter = replace(item, tokens=min(item.tokens, remaining), payload=None)
         else:
             return None
@@ -321,7 +322,7 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the rest of broken groups, and return True if there were any.
+        """Drop the rest of broken groups; return True if there are any.
 
         For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
         """
@@ -337,7 +338,7 @@ class _Choice(Sections):
         if losers:
             raise ValueError(
                 f"Items of the required section {brief(losers[0])} belong to a group whose other items were dropped. "
-                "Make both sections required, or send both roles to one section."
+                "Make both sections required, or assign both roles to one section."
             )
         self.orphans = orphans
         return len(orphans) > 0
@@ -377,7 +378,7 @@ def _drop_to(
         reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
         return units.sums[number_kept]
 
-    # Else units are chosen one by one, among those that an earlier limit left: `places` says where each stands.
+    # Otherwise units are chosen one by one from those that earlier limits kept; `places` has their positions.
     places: Sequence[int] = range(len(reasons))
     if reasons.count(FITS) < len(reasons):
         places = [place for place in places if reasons[place] == FITS]

@@ -73,7 +73,7 @@ class Item:
     def __post_init__(self) -> None:
         # The exact type is tested, not isinstance: True is an int, and True tokens are a mistake.
         if type(self.tokens) is not int and (number := whole_number(self.tokens)) is not None:
-            object.__setattr__(self, "tokens", number)  # a number of numpy's, from a frame
+            object.__setattr__(self, "tokens", number)  # a numpy integer, from a frame
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
             raise ValueError(
                 f"Invalid token count of an item in section {brief(self.section)}: {brief(self.tokens)}. "
@@ -134,7 +134,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return how many units from the front fit within a limit.
+        """Return the number of units from the front that fit.
 
         Examples
         --------
@@ -144,7 +144,9 @@ class Units:
         return max(0, bisect_right(self.sums, limit) - 1)
 
     def reaching(self, floor: int, most_units: int | None = None) -> int:
-        """Return the tokens of the first units that reach a floor, up to a limit.
+        """Return the tokens of the first units that reach a floor.
+
+        At most `most_units` units are counted.
 
         Examples
         --------
@@ -161,7 +163,9 @@ class Units:
 
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
-    """Choose the units that fit, as a number from the front and positions beyond it.
+    """Choose the units that fit in a limit.
+
+    The result is the number of units kept from the front, and the positions of later ones.
 
     Examples
     --------
@@ -334,7 +338,7 @@ class Items:
     ) -> Units:
         """Return the units of some sections, in order of keeping.
 
-        Computed once.
+        They are computed once.
 
         Examples
         --------
@@ -489,7 +493,7 @@ def _floats(values: list[Any]) -> list[float]:
 
 def _float(value: Any) -> float:
     if not _is_number(value):
-        raise TypeError("scores and importances are numbers")
+        raise TypeError("Invalid score or importance. Use a number.")
     return float(value)
 
 

@@ -33,7 +33,9 @@ from budgetkit.plan.reasons import Replan, Why, explain
 
 
 def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the tokens left for the budget's remainder, as a number or an array.
+    """Return the tokens left for the budget's remainder.
+
+    The result is a number or an array, as the columns are.
 
     Examples
     --------
@@ -163,7 +165,7 @@ class Plan:
 
     @property
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
-        """Token use and overflow by section, under the names in anchor's document (004).
+        """Token use and overflow by section, named as in anchor's document (004).
 
         ``token_usage_by_source`` has the tokens of each non-empty section, and ``shared_pool_usage`` the tokens of
         sections without a cap. ``budget_overflow_by_source`` is the number of items dropped or cut because of their
@@ -293,7 +295,7 @@ class Plan:
                 (OUTPUT, self.reserved),
                 (POOL, self.free),
             ],
-            [("section", "asks for", "may take", "gets", "loses"), *rows],
+            [("section", "demand", "limit", "granted", "cut"), *rows],
             self.warnings,
         )
 
@@ -306,8 +308,8 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
     """
     if [grant.section for grant in grants] != [*budget.sections]:
         raise ValueError(
-            f"Grants for {quoted(grant.section for grant in grants)} do not match the sections "
-            f"{quoted(budget.sections)}. "
+            f"The grants ({quoted(grant.section for grant in grants)}) do not match the sections "
+            f"({quoted(budget.sections)}). "
             "Save the plan again."
         )
     for grant in grants:

@@ -128,7 +128,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
         staying = int((decisions.kept[rows] > 0).sum())
         reasons = [
             *_limits(plan, section),
-            f"{staying:,} of its {len(rows):,} items stay. This one ({wanted:,} tokens) is {decided.outcome}: "
+            f"It keeps {staying:,} of its {len(rows):,} items. This one ({wanted:,} tokens) is {decided.outcome}: "
             f"{decided.reason}.",
         ]
 
@@ -228,7 +228,7 @@ class _LossExplainer:
             )
 
     def by_budget(self) -> Iterator[Mend]:
-        """Yield changes to a budget line: a cap, a reserve, an importance or the window."""
+        """Yield changes to a cap, a reserve, an importance or the window."""
         budget = self.plan.budget
         name = one_line(self.section)
         if self.cap is not None:
@@ -324,7 +324,7 @@ class _LossExplainer:
 
 
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
-    """Return the value nearest to `near` that passes; None if even `far` fails.
+    """Return the passing value nearest to `near`, or None if `far` fails.
 
     The value has been tested, and its neighbour closer to `near` fails.
 
@@ -387,7 +387,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
         :1
     ]
 
-    # Where each share is as large as it is needed, or can become.
+    # The windows in which each share is as large as needed, or as large as allowed.
     most = max([0, *needs.values()])
     for allocation in budget.allocations:
         need = needs.get(allocation.section, most)
@@ -397,7 +397,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
 
 def _growth(amount: Amount) -> Fraction:
-    """Return how much of each further token an amount takes in a large window.
+    """Return an amount's share of each further token in a large window.
 
     A fixed amount or one with an upper limit takes none.
     """

@@ -93,7 +93,9 @@ def test_a_conversation_of_its_own_is_cut_or_not() -> None:
 )
 def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
     """Anything else says how to write it."""
-    with pytest.raises(ValueError, match=r"Pass, for example, sweep\(budget, demand, output=range"):
+    with pytest.raises(
+        ValueError, match=r"Pass one or two, each .*, as in sweep\(budget, demand, output=range"
+    ):
         bk.sweep(presets.chat(8_192), DEMAND, **lines)
 
 
@@ -109,7 +111,7 @@ def test_a_line_named_as_a_column_of_the_table_is_refused_before_any_plan(name: 
     budget = bk.Budget(100, (), [bk.Allocation(name)])
     with pytest.raises(
         ValueError,
-        match=f"sweep cannot vary '{name}', because its table has columns 'section', .* Rename",
+        match=f"Cannot sweep '{name}': the result has columns of these names: 'section', .* Rename",
     ):
         bk.sweep(budget, {name: 3}, **{name: [1, 2]})
     assert list(bk.sweep(budget, {name: 3}, window=[10])["section"]) == [name]

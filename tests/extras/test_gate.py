@@ -98,7 +98,7 @@ def test_a_prompt_that_fills_its_cap_passes_and_one_word_more_fails_with_plan_an
         "  tools: 0 of 0, limit 60\n"
         "  history: 0 of 0, limit 129\n"
         "system is required and needs 21 tokens, 1 above its cap (20). Raise the cap, shorten the text, "
-        'or in code allow cuts inside it: granularity="line", and a cut for fit.'
+        'or in code let fit cut it: granularity="line", with a cut function.'
     )
 
 

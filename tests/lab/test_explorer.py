@@ -343,7 +343,7 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
         "or a reserve, choose a larger window, or shorten the text.",
         "system loses 7 of 10 tokens because it is over its cap (3). The cap cannot rise. Lower other caps "
         "or a reserve, choose a larger window, or shorten the text.",
-        "notes loses 3 of 20 tokens because the window (60) has no room for it. Lower a reserve, shorten another "
+        "notes loses 3 of 20 tokens because the window (60) is full. Lower a reserve, shorten another "
         "section, or choose a window larger by 3.",
     ]
 

@@ -22,7 +22,7 @@ def test_over_a_cap_and_in_a_full_window_are_two_sentences() -> None:
     assert bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4]).warnings == (
         "history loses 40 of 160 tokens (1 item) because it is over its cap (150). The cap cannot rise. Lower "
         "other caps or a reserve, choose a larger window, or shorten the text.",
-        "history loses 40 of 160 tokens (1 item) because the window (150) has no room for it. "
+        "history loses 40 of 160 tokens (1 item) because the window (150) is full. "
         "Lower a reserve, shorten another section, or choose a window larger by 40.",
     )
 
@@ -33,8 +33,8 @@ def test_a_cap_is_not_said_to_be_raised_beyond_what_the_window_holds() -> None:
     fits, too_much = (bk.allocate(budget, {"history": asked}).warnings[0] for asked in (900, 2_000))
     assert "Raise the cap to 900, or shorten the text" in fits
     assert (
-        "The cap can rise to 900, or further if unused caps are lowered: system (100). For all of it lower a reserve, "
-        "choose a larger window, or shorten the text" in too_much
+        "The cap can rise to 900, or further if unused caps are lowered: system (100). To keep all of it, lower a "
+        "reserve, choose a larger window, or shorten the text" in too_much
     )
     assert bk.allocate(budget.assign(history=900), {"history": 900}).warnings == ()
 
