@@ -170,7 +170,7 @@ def _raw(item: Item) -> Raw:
 def _sent_form(raw: Raw, context_role: str) -> Data:
     """Return a message in the form sent to the provider."""
     if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
-        # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
+        # Passages are separate items; sent with their message as well, they would be sent twice, or unplanned.
         return {name: field for name, field in raw.items() if name != "contexts"}
     return {"role": context_role, "content": raw.get("content", "")}
 
@@ -221,7 +221,7 @@ def describe(
     count = count_of(counter)
     used = plan.used
     text = ""
-    for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
+    for _ in range(len(str(plan.budget.window)) + 8):  # until the width of the number is stable
         text = _text(plan, used, wording)
         needed = plan.used + _sent(text, count, framing)
         if needed <= used:

@@ -185,7 +185,7 @@ def build(
                 f"The question was given twice, once as {brief(keyword)}. Pass it once."
             )
         if is_question:
-            # What the model did about it, calls and results, may follow it.
+            # The model's calls, and their results, may follow the question.
             if section_items and section_items[0].payload.role != "user":
                 role = section_items[0].payload.role
                 raise ValueError(
@@ -195,7 +195,7 @@ def build(
         else:
             parts[section] = section_items
 
-    # What every request costs beside its messages is paid by the last of them.
+    # The tokens that a request costs beyond its messages are added to its last message.
     place = {section: number for number, section in enumerate(budget.sections)}
     order = sorted(parts, key=lambda section: place.get(section, len(place)))
     filled = [section for section in order if parts[section]]
@@ -214,7 +214,7 @@ def build(
         if last not in listings:
             parts[last] = _primed(parts[last], priming)
 
-    # A section that becomes one message is priced as that one.
+    # A section that becomes one message is counted as one.
     one_message = {
         section: ListedSection(listing, count, framing, priming if section == last else 0)
         for section, listing in listings.items()
@@ -225,7 +225,7 @@ def build(
             items, one_message, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced)
         )
 
-    # A policy prunes the history to what the other sections, and the question, leave for it.
+    # A policy prunes the history to the tokens that the other sections and the question leave.
     if is_pruned and history in parts:
         others = [
             item for section in order if section != history for item in parts[section]
@@ -259,8 +259,8 @@ def build(
     if not_sent:
         size = sum(item.tokens for item in not_sent)
         notices.append(
-            f"{many(len(not_sent), 'message')} ({size:,} tokens) before the first user message omitted, since a "
-            'request starts with a user message; start_on="any" keeps them'
+            f"Omitted {many(len(not_sent), 'message')} ({size:,} tokens) before the first user message, because a "
+            'request must start with one. Set start_on="any" to keep all messages.'
         )
     return Built(
         messages=request.messages,
@@ -273,7 +273,8 @@ def build(
 def _before_user(plan: Plan) -> set[int]:
     """Return the positions before the first user message that a plan keeps.
 
-    Empty if the plan starts with it. Messages dropped before it are included, so that they are not planned again.
+    There are none if the plan starts with it. Messages dropped before it are included, so that they are not planned
+    again.
     """
     early: set[int] = set()
     begins_with_another = False
@@ -344,10 +345,10 @@ def _as_list(value: Any) -> list[Any]:
     loaded = messages_in(value)
     if loaded is not None:
         return [*loaded]
-    if hasattr(value, "columns"):  # it would be read as the names of its columns
+    if hasattr(value, "columns"):  # a frame, which would be read as its column names
         return [value]
     is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
-    # the object of a library, such as a passage, may be iterable over its own fields
+    # A library's object, such as a passage, may iterate over its own fields.
     is_several = (
         isinstance(value, Iterable)
         and not hasattr(value, "model_dump")
@@ -391,7 +392,7 @@ def _items(
 
 
 def _primed(items: list[Item], priming: int) -> list[Item]:
-    """Add the request's own tokens to its last item."""
+    """Add the tokens of a request itself to its last item."""
     return [
         *items[:-1],
         *(replace(item, tokens=item.tokens + priming) for item in items[-1:]),

@@ -12,8 +12,8 @@ An example with a window of 20 tokens and one token per letter; the system messa
 
     turn    said so far                        history may hold    request
     1       qqqqq                              12                  sss qqqqq                  8 tokens
-    2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq left
-    3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa left
+    2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq dropped
+    3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa dropped
 
 (with ``start_on="any"``; otherwise "aaaaaaa" is already dropped in turn 2, since requests start with a user message)
 """
@@ -105,8 +105,8 @@ class Conversation:
         Role of the first message after the system messages; a summary at that place gets this role. The formats of
         Anthropic, Converse and Gemini always start with the user, as their providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for requests. Default: that of the messages, which is OpenAI's chat format unless all
-        messages that are not plain have another. Set it if the first request is made before the first answer.
+        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if they are
+        plain or differ. Set it if you make the first request before the first answer.
 
     Notes
     -----
@@ -193,7 +193,7 @@ class Conversation:
             new_messages = read_values(messages, pairing)
             self._engine.rules.check(new_messages)
             with self._lock:
-                if self._pairing is before:  # nobody else has added meanwhile what these may answer
+                if self._pairing is before:  # no other thread has added messages meanwhile
                     self._pairing = pairing
                     self._inbox += new_messages
                     return
@@ -224,7 +224,7 @@ class Conversation:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Mark a request as in progress, with its caller."""
+        """Mark a request as in progress while the block runs."""
         mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
         self._busy_thread = get_ident()
         try:
@@ -250,9 +250,7 @@ class Conversation:
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
-        while not self._busy.acquire(
-            blocking=False
-        ):  # held over an await: by this loop, another, or a thread
+        while not self._busy.acquire(blocking=False):  # another task or thread is making a request
             await sleep(0.001)
         try:
             with self._asking(), closing(self._next()) as asks:
@@ -267,7 +265,7 @@ class Conversation:
             self._busy.release()
 
     def to_json(self) -> str:
-        """Save the conversation between two requests.
+        """Return the conversation as JSON, as it is between two requests.
 
         It never waits for a summary: while a request does, the conversation before that request is saved, with
         everything added since.
@@ -275,8 +273,8 @@ class Conversation:
         Returns
         -------
         str
-            JSON with the budget, the settings and the remaining messages. Functions are saved by name only; pass a
-            function that writes summaries again on loading.
+            JSON with the budget, the settings and the remaining messages. Functions are saved by name only, so pass a
+            function that writes summaries again when loading.
         """
         while True:
             with self._lock:
@@ -289,7 +287,7 @@ class Conversation:
                         return json.dumps(self._saved())
                     finally:
                         self._busy.release()
-            time.sleep(0.0005)  # a request that waits for nobody is under way in another thread
+            time.sleep(0.0005)  # another thread is making a request that needs no summary
 
     @cached_property
     def _settings(self) -> SavedSettings:
@@ -393,5 +391,5 @@ class Conversation:
         if inspect.iscoroutine(text):
             text.close()
         raise TypeError(
-            f"The summary is a {type(text).__name__}, not a string. Return a string, or await arequest()."
+            f"Invalid summary: a value of type {type(text).__name__}. Return a string, or await arequest()."
         )

@@ -48,8 +48,8 @@ from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
 
 RequestSteps = Generator[list[Message], str, Request]
-_MOST_ROUNDS = 4  # of cutting until the whole fits
-_MOST_DEAD_SLOTS = 256  # slots that what has left may take up
+_MOST_ROUNDS = 4  # rounds of cutting until the whole request fits
+_MOST_DEAD_SLOTS = 256  # slots that removed messages may take up
 
 
 @dataclass
@@ -60,15 +60,15 @@ class Engine:
     """
 
     tally: RunningTally
-    # what the next request says beside its plan, and the summaries that were written for it
+    # warnings of the next request, and the summaries written for it
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    # the messages that leave at the next request, and those that each of its summaries stands for
+    # the messages removed at the next request, and those that each of its summaries replaces
     departed: dict[int, Removal] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
-    # how the last request goes out; None for a chat of texts alone
+    # the last request in its provider's format; None for a chat of plain texts
     sent: SentRequest | None = None
-    bare_demand: int = 0  # what all sections ask for, each message counted alone
+    bare_demand: int = 0  # total demand, with each message counted alone
 
     def __post_init__(self) -> None:
         self.rules = self.tally.rules
@@ -89,7 +89,7 @@ class Engine:
         return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:
-        """Yield each summary to be written, and return the next request."""
+        """Yield the messages that each summary replaces; return the next request."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
@@ -104,7 +104,7 @@ class Engine:
         left: list[Removal] = []
         for _ in range(_MOST_ROUNDS):
             plan = yield from self._cut(left)
-            # Earlier turns and summaries, passages, this turn.
+            # The order of a request: earlier turns and summaries, passages, this turn.
             by_slot = tally.entries
             if tally.summaries:
                 by_slot = by_slot | tally.summaries
@@ -130,7 +130,7 @@ class Engine:
             for slot, gone in sorted(self.departed.items(), key=lambda pair: pair[0])
         ]
 
-        # What is said beside the plan; a request that is too large is a warning or an error.
+        # The warnings; a request that is too large causes a warning or an error.
         missing = _missing(plan)
         above = [
             f"Section {brief(g.section)} is sent whole with {g.demand:,} tokens, {g.cut:,} above its limit of "
@@ -153,7 +153,7 @@ class Engine:
         if self.sent is None:
             notices += empty_notices(entry.message for entry in entries)
 
-        # Of the messages in order the first so many stand as in the last request.
+        # The number of leading messages that are unchanged since the last request.
         stamps = [entry.stamp for entry in entries]
         stable = len([*takewhile(bool, map(eq, tally.last_stamps, stamps))])
         tally.last_stamps = stamps
@@ -165,18 +165,18 @@ class Engine:
         ):
             state = Message({"role": "system", "content": text})
             size = self.rules.framing.message(state, self.rules.count)
-            told = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
+            last = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
             sent = self.sent
-            told_tokens = self._count([*entries, told])
+            total = self._count([*entries, last])
             if self.sent is None:
-                told_tokens += size
-            if told_tokens <= self.budget.usable:
-                tokens = told_tokens
+                total += size
+            if total <= self.budget.usable:
+                tokens = total
                 messages.append({"role": "system", "content": text})
             else:
                 self.sent = sent
 
-        # What waits for its result or call is named, too; and the tally is packed where most of it has left.
+        # Calls without a result, and results without a call, are listed, too. Slots of removed messages are discarded.
         waiting = [
             Removal(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
@@ -203,13 +203,13 @@ class Engine:
         history = tally.history
         section = self.rules.section
 
-        # 1. What every section asks for, the history as if nothing had to leave.
+        # 1. The demand of every section, as if nothing had to be dropped from the history.
         demand = tally.with_surplus(tally.demand())
         self.planning_budget = with_undeclared(self.planning_budget, demand)
         plan = allocate(self.planning_budget, demand)
 
-        # 2. The limit of the history, and the tokens of the other sections. Pinned is what counts in the
-        # history's section and no policy may touch, such as this turn where it counts there.
+        # 2. The limit of the history, and the tokens of the other sections. `pinned` are the tokens of the history's
+        # section that no policy may change, such as those of this turn.
         entering = tally.entering()
         arrived = sum(tally.entries[slot].tokens for slot in entering)
         pinned = demand[section] - tally.entered - arrived
@@ -230,7 +230,7 @@ class Engine:
         self.notes += floor_notices(
             self.planning_budget, section, demand[section], context.limit + pinned
         )
-        # Of tool results that the policy cannot cut there is a warning.
+        # A tool result that the policy cannot cut causes a warning.
         clears = any(isinstance(stage, DropToolResults) for stage in self.policy.stages)
         for slot in entering:
             entry = tally.entries[slot]
@@ -252,7 +252,7 @@ class Engine:
         )
         yield from self._summarise(steps)
 
-        # 4. What new messages lose on their way in.
+        # 4. The new messages that the policy shortens on arrival.
         tally.enter(entering, arrived)
         left += self._apply_departures()
         sizes = tally.history.slots.tokens
@@ -265,7 +265,7 @@ class Engine:
                 tally.restamp(slot, message, sizes[slot])
                 left.append(Removal(arrived_as.message.raw, "shortened"))
 
-        # 5. Each section that is over its limit gives up passages and cuts tool results, then all of them do.
+        # 5. Each section over its limit drops passages and shortens tool results; then all sections do.
         plan = self._plan()
         cut_grants = [grant for grant in plan.grants if grant.cut and grant.section != section]
         if self.rules.shorten and (cut_grants or _missing(plan) > 0):
@@ -278,7 +278,7 @@ class Engine:
             if (missing := _missing(plan)) > 0:
                 left += shorten_results(tally, missing)
                 plan = self._plan()
-            # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
+            # A section sent in full above its cap leaves fewer tokens than planned, so more passages are dropped.
             required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
                 if (missing := _missing(plan)) > 0 and grant.section not in required:
@@ -370,7 +370,7 @@ class Engine:
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _apply_departures(self) -> Iterator[Removal]:
-        """Remove dropped messages, write placeholders, and return lost summaries."""
+        """Remove dropped messages, write placeholders, and yield lost summaries."""
         tally = self.tally
         history = self.tally.history
         for slot in sorted({*history.changed}):
@@ -383,15 +383,15 @@ class Engine:
                 tally.restamp(slot, message, history.size[slot])
                 self.departed[slot] = Removal(before.raw, "shrunk")
 
-        # A summary that is in no other one and has left is lost, though it was paid for.
+        # A summary that was dropped, and is not part of another summary, is lost.
         for place, entry in [*tally.summaries.items()]:
             if place in history.summaries:
                 continue
             del tally.summaries[place]
             if place not in self._summarised():
                 self.notes.append(
-                    f"Not sent: a summary of {entry.tokens:,} tokens, longer than the history budget or the "
-                    "messages it replaces. Write shorter summaries, or raise the history budget."
+                    f"A summary of {entry.tokens:,} tokens was not sent, because it is longer than the history budget "
+                    "or the messages it replaces. Write shorter summaries, or raise the history budget."
                 )
                 yield Removal(entry.message.raw, "dropped")
 
@@ -431,7 +431,7 @@ def _missing(plan: Plan) -> int:
 
 
 def answered(steps: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
-    """Return a request, with the summaries that a function writes for it."""
+    """Complete a request with the summaries that a function writes."""
     with closing(steps):
         try:
             replaced = next(steps)

@@ -47,7 +47,7 @@ def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[M
     entries = [entry for value in values for entry in _entries(value)]
     forms = {form for form, _ in entries}
     if "responses" in forms and not forms & {"anthropic", "converse", "gemini"}:
-        # A plain message between items is an item, and a call joins the answer before it.
+        # Between items of OpenAI Responses, a plain message is an item, and a call belongs to the answer before it.
         entries = [
             ("responses" if form == "plain" and _is_item(value) else form, value)
             for form, value in entries
@@ -61,7 +61,7 @@ def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[M
                 value if isinstance(value, Message) else Message(dict(value)) for value in records
             ]
         elif form == "other":
-            # No request takes what a format of its own said beside a message.
+            # Requests do not accept the extra fields of other formats.
             messages += [
                 Message({name: field for name, field in message.raw.items() if name != "native"})
                 for message in messages_of(records, pairing)
@@ -90,7 +90,7 @@ def check_sendable(messages: Iterable[Message]) -> None:
         except (TypeError, ValueError, RecursionError) as error:
             reason = one_line(str(error)).removesuffix(".")
             raise ValueError(
-                f"Cannot save a message of {brief(message.role)}: {reason}. Use only JSON values."
+                f"Cannot save a message of role {brief(message.role)}: {reason}. Use only JSON values."
             ) from None
 
 
@@ -121,7 +121,7 @@ def provider_form(value: Any) -> Form | None:
 
 
 def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
-    """List messages with their formats: "plain", a provider's, or "other"."""
+    """Yield messages with their formats: "plain", a provider's, or "other"."""
     if isinstance(value, list | tuple):
         for entry in value:
             yield from _entries(entry)
@@ -246,8 +246,8 @@ def memory_tokens(
 
     Examples
     --------
-    >>> found = memory_tokens("gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief.")
-    >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
+    >>> result = memory_tokens("gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief.")
+    >>> result.messages_tokens, result.directive_tokens, result.memory_tokens, result.is_constrained
     (10, 3, 117491, False)
     """
     facts = look_up(model)
@@ -304,7 +304,7 @@ class Listing:
         except (LookupError, ValueError, AttributeError):
             holds_text = False
         if not holds_text:
-            expected = 'a form with {text}, such as "{number}. {text}"'
+            expected = 'a template with {text}, such as "{number}. {text}"'
             raise ValueError(wrong_type("entry of a listing", self.entry, expected))
 
     def text(self, passages: Iterable[str]) -> str:
@@ -377,13 +377,13 @@ class ListedSection:
     more: int = 0
 
     def bare(self, item: Item) -> Item:
-        """Return an item at the size of its text alone."""
+        """Return an item with the size of its text alone."""
         return replace(item, tokens=self.count(item.payload.text))
 
     def surplus(self, items: Sequence[Item]) -> int:
         """Return the tokens of the joint message beyond its texts.
 
-        Negative if joined texts have fewer tokens.
+        The number is negative if the joined texts have fewer tokens.
         """
         whole = {
             **items[0].payload.raw,

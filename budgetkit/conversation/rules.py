@@ -40,9 +40,9 @@ class RequestRules:
     tell : bool
         True if a text about the budget ends the request.
     shorten : bool
-        True if tool results and passages may be cut inside where they do not fit.
+        True if tool results may be shortened, and passages dropped, when they do not fit.
 
-    The others are those of :class:`budgetkit.Conversation`.
+    The other attributes are those of :class:`budgetkit.Conversation`.
     """
 
     budget: Budget
@@ -94,7 +94,7 @@ class RequestRules:
                 self.shortened(empty, stage.most)
 
     def first_speaker(self, form: str | None) -> StartOn:
-        """Return the role that a request must start with in a provider's format."""
+        """Return the role that requests in a provider's format start with."""
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:
@@ -117,7 +117,7 @@ class RequestRules:
         check_sendable(messages)
 
     def least(self, message: Message, tokens: int) -> int:
-        """Return the minimum tokens of a message: tool results without text."""
+        """Return the minimum tokens of a message; only tool results can shrink."""
         if message.role not in RESULT_ROLES:
             return tokens
         least = LEAST_RESULT

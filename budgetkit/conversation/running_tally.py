@@ -2,7 +2,7 @@
 
 Only new messages are counted.
 
-    demand(section) = what earlier turns left there + what this turn puts there
+    demand(section) = tokens of earlier turns + tokens of this turn
 
 This follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for all its
 results, and a result for its call; passages last for one turn.
@@ -12,8 +12,8 @@ An example with a window of 20 tokens and one token per letter, after "sss" (sys
 
     slot                0    1        2          3
     entries             sss  qqqqq    aaaaaaa    rrrrrr
-    past                system 3, history 12                    what earlier turns left, whatever has become of it
-    present             current 6                               what this turn puts there; it begins at slot 3
+    past                system 3, history 12                    tokens of earlier turns, even if dropped since
+    present             current 6                               tokens of this turn, which begins at slot 3
     before   not_entered     1        2          3              entered 0      the history has not seen them yet
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
@@ -86,7 +86,7 @@ class TallyEntry:
     tokens: Whole
     past: str  # its section once its turn has passed
     present: str  # its section while its turn lasts
-    stamp: Whole  # another number whenever its text is another one
+    stamp: Whole  # changes whenever its text changes
 
 
 class TallyPassage(NamedTuple):
@@ -107,7 +107,7 @@ class TallyState:
 
     tools: list[Data] = field(default_factory=list)
 
-    # the messages that are still there, and what they ask for
+    # the remaining messages, and their demand
     entries: dict[Whole, TallyEntry] = field(default_factory=dict)
     passages: list[TallyPassage] = field(default_factory=list)  # retrieved for this turn
     # Tokens that earlier turns left in each section.
@@ -116,30 +116,32 @@ class TallyState:
     present: Counter[str] = field(default_factory=Counter)
     # Its messages: later section, and tokens.
     this_turn: dict[Whole, tuple[str, Whole]] = field(default_factory=dict)
-    priming_section: str = ""  # where the priming counts: with the message that opens the turn
-    # What the messages of the last request cost together beyond what each costs alone, in tokens.
+    priming_section: str = (
+        ""  # the section that counts the priming: that of the turn's first message
+    )
+    # Tokens of the last request beyond the sum of its messages counted alone.
     surplus: Whole = 0
 
-    # the summary that is sent in place of older messages, by the first of their slots
+    # the summaries sent in place of older messages, by slot
     summaries: dict[Whole, TallyEntry] = field(default_factory=dict)
 
-    # what waits for something
+    # messages that wait for the history, a result or a call
     not_entered: list[Whole] = field(default_factory=list)  # slots that the history lacks
-    # Which message made a call, by the call's id.
+    # Slot of the message that made a call, by the call's id.
     calling_slots: dict[str, Whole] = field(default_factory=dict)
-    # Of such a message the calls without a result.
+    # Calls of such a message that have no result yet.
     open_calls: dict[Whole, Annotated[set[str], SORTED]] = field(default_factory=dict)
-    # Results that wait for the results of its other calls.
+    # Results that wait for the results of the message's other calls.
     early_results: dict[Whole, list[Whole]] = field(default_factory=dict)
     # Calls without results, and results without calls.
     unsent: Annotated[set[Whole], SORTED] = field(default_factory=set)
 
-    # how far the conversation is
+    # the progress of the conversation
     turn: Whole = 0
     start: Whole = 0  # the slot where this turn begins
-    entered: Whole = 0  # tokens of the messages that the history took in, as they came
+    entered: Whole = 0  # tokens of the messages that entered the history, before any cut
     stamps: Whole = 0  # the last stamp
-    requests: Whole = 0  # how many were made
+    requests: Whole = 0  # number of requests so far
     last_stamps: list[Whole] = field(default_factory=list)  # of the messages of the last request
 
     # Providers' formats of the messages.
@@ -157,7 +159,7 @@ class RunningTally(TallyState):
         super().__init__(tools=[dict(json_value(schema)) for schema in schemas])
         self.rules = rules
         self.history = History(Slots([], [], [], [], []))
-        self.counted_from = 0  # the first slot of those that were counted last
+        self.counted_from = 0  # the first slot of the messages counted last
         self.sizes = TextSizes(rules.count)
         self.count_schemas()
 
@@ -167,7 +169,7 @@ class RunningTally(TallyState):
         texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
         sizes = self.rules.framing.messages(texts, self.sizes)
 
-        # A turn begins with the user's message; where no user speaks, with the first that is no system message.
+        # A turn begins with a user message or, without any, with the first message that is not a system message.
         has_question = any(message.role == "user" for message in messages)
         self.counted_from = len(self.history.slots)
         for message, tokens in zip(messages, sizes, strict=False):
@@ -281,7 +283,7 @@ class RunningTally(TallyState):
         elif follows(message.raw) and slot:
             unit = slots.unit[slot - 1]
 
-        # its place in the history, which takes it in later
+        # its slot in the history, which it enters later
         self.note_form(message)
         is_result = message.is_cuttable
         arriving = rules.policy.arriving(tokens, is_result)
@@ -337,7 +339,7 @@ class RunningTally(TallyState):
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:
-        """Record the calls of a message; return the slot of the call it answers."""
+        """Record a message's calls; return the slot of the call it answers."""
         answered = answered_call(message)
         if message.tool_calls:
             self.calling_slots.update({call.id: slot for call in message.tool_calls})
@@ -349,7 +351,7 @@ class RunningTally(TallyState):
         return caller
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
-        """Count messages as sent; a call and its separate results are counted together."""
+        """Count messages as sent, a call together with its separate results."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]
             sizes = self.rules.framing.messages(together, self.sizes)

@@ -81,7 +81,7 @@ class SavedSettings:
         )
 
     def keywords(self, overridden: Collection[str]) -> Data:
-        """Return the saved arguments, except overridden arguments.
+        """Return the saved arguments, except the overridden ones.
 
         A given model determines counter and framing, as for a new conversation.
         """
@@ -119,7 +119,7 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Reraise any error inside as an invalid saved conversation."""
+    """Raise any error in the block as a ValueError about the saved text."""
     try:
         yield
     except (
@@ -219,7 +219,7 @@ def _plain_counter(counter: Any) -> Data:
             if counter_of(name) == counter:
                 return {"name": name}
         except (LookupError, ValueError, TypeError):
-            pass  # a counter of somebody's own goes by no name
+            pass  # a user's own counter, which has no known name
     return {CODE: code_name(counter)}
 
 
@@ -249,7 +249,7 @@ def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
 def _read_policy(data: Data) -> Policy:
     policy = read_value(data)
     if not isinstance(policy, Policy):
-        raise ValueError(wrong_type("policy", policy, "a policy"))
+        raise ValueError(wrong_type("policy", policy, "the fields of a pruning policy"))
     # a field of a wrong type fails here, and not at some later request
     for stage in policy.stages:
         stage.cuts(_TRIAL_CONTEXT)
@@ -274,7 +274,7 @@ def _read_framing(data: Data) -> Framing | None:
         return framing_for(data["model"])
     framing = read_value(data)
     if not isinstance(framing, Framing):
-        raise ValueError(wrong_type("framing", framing, "a framing"))
+        raise ValueError(wrong_type("framing", framing, "the fields of a Framing"))
     framing.request([{"role": "user", "content": ""}], len)
     return framing
 

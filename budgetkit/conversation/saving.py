@@ -44,11 +44,11 @@ from budgetkit.state import VERSION, check_version, plain_data
 class SavedSlot(NamedTuple):
     """One slot of the history: its size and state, and its row of `Slots`."""
 
-    size: Whole  # what the history holds of it now, in tokens
+    size: Whole  # its tokens in the history now
     state: Whole  # see budgetkit.pruning.history
     gone: Whole  # the request at which it was dropped, or -1
-    tokens: Whole  # of the message as it came
-    unit: Whole  # the first slot of those that leave together
+    tokens: Whole  # of the original message
+    unit: Whole  # the first slot of its unit
     turn: Whole
     is_result: bool
     importance: Whole
@@ -102,7 +102,7 @@ class SavedConversation:
     inbox: list[AnyMessage]
 
     def fill(self, tally: RunningTally, budget: Budget) -> list[Message]:
-        """Restore the messages of a tally; return those that it has not taken yet."""
+        """Restore the messages of a tally; return those still to be counted."""
         if tally.rules.section != self.section:
             raise ValueError(
                 f"The saved conversation prunes {brief(self.section)}, not {brief(tally.rules.section)}. "
@@ -138,7 +138,7 @@ def saved(
 
 
 def restored(text: str) -> tuple[Budget, SavedConversation]:
-    """Read a saved conversation: its budget, and all else."""
+    """Read a saved conversation; return its budget and its other parts."""
     with refusing():
         data = json.loads(text)
         if not isinstance(data, dict):
@@ -168,10 +168,10 @@ def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
     named |= {*tally.open_calls, *tally.early_results, *history.slots.unit}
     parts: list[tuple[str, Collection[int], Container[int]]] = [
         ("its parts refer to", named | history.closed | history.whole_results, slots),
-        ("its summaries stand for", summaries, tally.summaries.keys() - {*inside}),
+        ("its summaries include", summaries, tally.summaries.keys() - {*inside}),
         ("its history holds", inside, entries),
         ("its history waits for", tally.not_entered, entries.keys() & waiting),
-        ("its messages without an answer are", tally.unsent, entries),
+        ("its unanswered messages include", tally.unsent, entries),
         ("its calls wait for", answers, tally.unsent),
         (
             "its history dropped",

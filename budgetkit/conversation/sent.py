@@ -216,8 +216,8 @@ class SentRequest:
             message.role in RESULT_ROLES and message.images for message in messages
         ):
             warnings.append(
-                "OpenAI's chat format accepts images only from users, not in a tool result. Send it in a user message, "
-                'or choose another format, such as form="responses".'
+                "OpenAI's chat format accepts images only from users, not in a tool result. Send the image in a user "
+                'message, or choose another format, such as form="responses".'
             )
         if form == "converse" and any(
             "image_url" in part for message in self.written.messages for part in message["content"]

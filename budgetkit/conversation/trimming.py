@@ -78,7 +78,7 @@ def newest(
     framing: Framing,
     start_on: StartOn,
 ) -> Newest | None:
-    """Return the newest messages that fit, or None to leave the decision to the engine.
+    """Return the newest messages that fit, or None if the engine is needed.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def newest(
     (['assistant', 'user'], True)
     """
     if framing.rules is not None and not isinstance(framing.rules, OpenAIRules):
-        return None  # what a message costs may depend on those beside it
+        return None  # the cost of a message may depend on its neighbours
     units = _units(messages)
     if units is None:
         return None
@@ -110,7 +110,7 @@ def newest(
     if not fits and units.leave:
         oldest = units.leave[-1]
     if start_on != "any" and fits:
-        # The first unit of that role there, or the question.
+        # The request starts with the first unit of that role, or with the question.
         begins = {place for place, role in enumerate(units.roles) if role == start_on}
         question = max(begins.intersection(units.stay), default=oldest)
         if question > oldest:
@@ -145,7 +145,7 @@ def _units(messages: Sequence[Any]) -> _Units | None:
             side.append(place)
             continue
 
-        # what is no plain text: a call, one of the results that it waits for, or a result without a call
+        # not a plain text: a call, one of the results that it waits for, or a result without a call
         raw = raws[place]
         if text is None and (role is None or "contexts" in raw or not is_plain(messages[place])):
             return None
@@ -206,7 +206,7 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
                 for start, size in zip(here, counter.many(plain_texts), strict=True)
             ]
 
-        # Of units with a call and its results, or where texts merge, the framing counts every message.
+        # For units with a call and its results, or if texts merge, the framing counts every message.
         ranges = [range(start, units.ends.get(start, start + 1)) for start in here]
         messages = [units.raws[place] for places in ranges for place in places]
         sizes = iter(framing.messages(messages, count))
@@ -219,7 +219,7 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
     """Return the tokens and texts that each role adds to a message.
 
-    Empty if the framing merges texts.
+    The result is empty if the framing merges texts.
     """
     costs = {}
     for role in _SPEAKERS:
@@ -234,7 +234,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with a record of those dropped or shortened.
+    """A list of the messages that fit, with a record of the removed ones.
 
     Examples
     --------
@@ -255,11 +255,11 @@ class Trimmed(list[Data]):
         unwritten: Callable[[], list[str]] = list,
     ) -> None:
         super().__init__(messages)
-        # All that was said until now: a list goes on growing in its owner's hands.
+        # A copy, because the caller may add to the list later.
         self._before = list(before) if isinstance(before, list) else before
-        self._after = after  # what is sent of it, in OpenAI's chat format
+        self._after = after  # the sent messages, in OpenAI's chat format
         self._notes = tuple(notes)
-        self._unwritten = unwritten  # asked for by who reads the warnings
+        self._unwritten = unwritten  # called only when the warnings are read
 
     @property
     def left(self) -> tuple[Removal, ...]:
@@ -268,7 +268,7 @@ class Trimmed(list[Data]):
         waiting = [dict(raw) for raw in self._after]
         messages = read_values([self._before])
         unanswered = {*unpaired(messages)}
-        # From the end, since the newest of equal messages are those that stay.
+        # From the end, because of several equal messages the newest are kept.
         for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
             if waiting and waiting[-1] == raw:
@@ -388,7 +388,7 @@ def trim(
     start_on = rules.first_speaker(form)
     conversation: Any = messages
 
-    # In the usual case the newest messages that fit are read off, without the engine.
+    # Usually, the newest messages that fit are found without the engine.
     toolset = read_tools(tools)
     is_countable = form in (None, "chat") and not toolset.uncounted
     if policy is None and most is not None and is_countable:
@@ -397,7 +397,7 @@ def trim(
             suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is None:
             conversation = read_values([conversation])
-            # What is a part of a record leaves with it, and what nobody can count is named: by the engine.
+            # The engine is needed to drop a whole record, and to warn about uncounted content.
             if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
@@ -411,7 +411,7 @@ def trim(
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
-    # Else the engine cuts inside; where that is not enough, only what is required stays.
+    # Otherwise the engine shortens messages; if that is not enough, only the required ones are kept.
     conversation = read_values([conversation])
     request, engine = first_request(rules, conversation, tools)
     if request.over:
@@ -432,7 +432,7 @@ def trim(
     sent = engine.sent
     if sent is None:
         return Trimmed(fitting, messages, fitting, engine.notes)
-    # System messages that stand beside the others in this form are left in front of them.
+    # System messages that this format keeps in a separate field are put first.
     in_form = fitting[: sent.written.head] + sent.written.messages
     return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings])
 

@@ -293,7 +293,7 @@ def test_a_number_that_json_does_not_have_is_refused_before_it_is_sent(
     door: str, number: float
 ) -> None:
     with pytest.raises(
-        ValueError, match="Cannot save a message of 'user': .* Use only JSON values"
+        ValueError, match="Cannot save a message of role 'user': .* Use only JSON values"
     ):
         DOORS[door]({"role": "user", "content": "Hello", "metadata": {"score": number}})
 

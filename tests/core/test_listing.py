@@ -133,7 +133,7 @@ def test_what_cannot_be_one_message_is_refused(as_one: Any, sentence: str) -> No
 
 @pytest.mark.parametrize("entry", ["", "{number}", "{", "{text.missing}", "{other}"])
 def test_an_entry_that_would_lose_its_text_is_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match="Invalid entry of a listing: .* Expected a form with"):
+    with pytest.raises(ValueError, match="Invalid entry of a listing: .* Expected a template with"):
         Listing(entry=entry)
 
 

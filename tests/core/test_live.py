@@ -307,7 +307,7 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         assert now.request() == asyncio.run(later.arequest())
     assert any(each["content"].startswith("sss") for each in now.request().messages)
     with pytest.raises(
-        TypeError, match=r"The summary is a coroutine, not a string. .* await arequest\(\)"
+        TypeError, match=r"Invalid summary: a value of type coroutine. .* await arequest\(\)"
     ):
         chat(
             bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9
@@ -363,7 +363,7 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
         ),
         ("not_entered", [2, 2], "its history waits for message 2"),
         ("entries", {}, "its history holds message 0"),
-        ("unsent", [2, 3], "its messages without an answer are message 3"),
+        ("unsent", [2, 3], "its unanswered messages include message 3"),
         ("calling_slots", {"a": 99}, "its parts refer to message 99"),
         ("early_results", {"0": [1]}, "its calls wait for message 1"),
         ("start", 99, "its current turn starts at message 99, but it has only 3"),
@@ -375,7 +375,7 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
             {"0": {"message": {}, "tokens": 1, "past": "", "present": "", "stamp": 1}},
             "tally.entries.0.message: Message without a role: it has nothing",
         ),
-        ("summaries", {"1": 1}, "its summaries stand for message 1"),
+        ("summaries", {"1": 1}, "its summaries include message 1"),
         (
             "slots",
             [[4, 1, 0, 4, 0, 1, False, 0, "user"]] * 2 + [[0, 0, -1, 9, 2, 2, False, 0, "user"]],
