@@ -14,7 +14,7 @@ from typing import Any
 from budgetkit.budget.allocation import check_all, check_whole
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, many, quoted
 
 Budget = Any  # of budget.py, which imports this module
 OUTPUT = "output"
@@ -106,7 +106,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
     if reserved + capped > window:
         raise ValueError(
             f"Reserves ({reserved:,}) and caps ({capped:,}) exceed "
-            f"the window ({window:,}) by {reserved + capped - window:,} tokens. Lower a cap or a reserve."
+            f"the window ({window:,}) by {many(reserved + capped - window, 'token')}. Lower a cap or a reserve."
         )
 
 

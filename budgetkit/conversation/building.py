@@ -392,7 +392,7 @@ def _items(
 
 
 def _primed(items: list[Item], priming: int) -> list[Item]:
-    """Add the tokens of a request itself to its last item."""
+    """Add the priming tokens of a request to its last item."""
     return [
         *items[:-1],
         *(replace(item, tokens=item.tokens + priming) for item in items[-1:]),

@@ -7,12 +7,12 @@ do not fit. The whole request is then counted as its provider bills it; if it is
 An example with a window of 40 tokens, 10 of them reserved, and one token per letter; the policy writes the summary "S".
 After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and assistant in turn), the user asks "tttt":
 
-    demand          system 3, history 27, current 4             34, and the window has 30
-    limit           23 for the history: 30 less system and current
+    demand          system 3, history 27, current 4             34 tokens, of which 30 fit
+    limit           23 for the history: 30 minus system and current
     summaries       {1: "S"}                                    sent in place of slot 1, "qqqqq"
     the request     sss S aaaaaaa rrrrrr bbbbbbbbb tttt         30 tokens
-    left            qqqqq, summarised
-    last_stamps     before [1, 2, 3, 4], now [1, 7, 3, 4, 5, 6] so that 1 message stays as it was: `stable`
+    removed         qqqqq, summarised
+    last_stamps     before [1, 2, 3, 4], now [1, 7, 3, 4, 5, 6] so 1 leading message is unchanged: `stable`
 """
 
 from __future__ import annotations

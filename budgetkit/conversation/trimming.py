@@ -292,7 +292,7 @@ class Trimmed(list[Data]):
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
-            notes.append(f"The newest message, with role {role}, {_LOSSES[left[0].why]}")
+            notes.append(f"The newest message, with role {role!r}, {_LOSSES[left[0].why]}")
         return (*dict.fromkeys(notes),)
 
 
@@ -425,8 +425,8 @@ def trim(
         request, engine = first_request(rules, required, tools)
     if request.over:
         raise ValueError(
-            "System messages, the last question and tool schemas exceed the usable window by "
-            f"{request.over:,} tokens. Shorten them, or use a larger window."
+            f"System messages, the last question and tool schemas exceed the usable window ({rules.budget.usable:,}) "
+            f"by {request.over:,}. Shorten them, or use a larger window."
         )
     fitting = request.messages
     sent = engine.sent

@@ -50,7 +50,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     if plan.free < 0:
         needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in plan.grants if g.granted)
         yield (
-            f"The request exceeds the window ({budget.window:,}) by {-plan.free:,} tokens: {needs}, "
+            f"The request exceeds the window ({budget.window:,}) by {many(-plan.free, 'token')}: {needs}, "
             f"reserves {plan.reserved:,}. Lower a reserve or a floor, or choose a larger window."
         )
     if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
@@ -213,7 +213,7 @@ def overcommitted(budget: Budget) -> str:
     """Describe the excess of reserves and caps over the window."""
     return (
         f"Reserves ({budget.reserved:,}) and caps ({budget.capped:,}) exceed the window "
-        f"({budget.window:,}) by {-budget.unclaimed:,} tokens. Lower a cap or a reserve."
+        f"({budget.window:,}) by {many(-budget.unclaimed, 'token')}. Lower a cap or a reserve."
     )
 
 

@@ -219,7 +219,7 @@ class Stacks(SectionArrays):
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return the tokens of each request's units that a floor guarantees."""
+        """Return each request's tokens that a floor guarantees, in whole units."""
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:

@@ -95,9 +95,9 @@ class Decision:
     kept : int
         Tokens of the item that are kept.
     outcome : {"kept", "cut", "dropped"}
-        The outcome of the item.
+        Whether the item is kept, cut or dropped.
     reason : str
-        The reason for the outcome.
+        The reason for the outcome, one of `REASONS`.
 
     Examples
     --------

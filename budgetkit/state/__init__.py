@@ -302,7 +302,7 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
     Returns
     -------
     str
-        JSON or YAML; equal values give equal texts.
+        JSON; equal values give equal texts.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     Returns
     -------
     str
-        JSON or YAML; equal values give equal texts.
+        YAML; equal values give equal texts.
 
     Examples
     --------

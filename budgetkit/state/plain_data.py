@@ -330,7 +330,7 @@ def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
     except ValidationError as problem:
         raise ValueError(_error_text(problem)) from None
     except RecursionError:
-        raise ValueError("The saved state is nested too deeply. Copy the whole text.") from None
+        raise ValueError("The saved state is nested too deeply. Save it again.") from None
 
 
 def _error_text(problem: ValidationError) -> str:

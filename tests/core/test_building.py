@@ -356,5 +356,5 @@ def test_a_greeting_that_is_left_out_though_all_fits_is_said() -> None:
     built = bk.build(bk.presets.chat(4_000), COUNT, **given)
     assert [message["role"] for message in built.messages] == ["user"]
     assert "1 message (" in built.warnings[0]
-    assert 'start_on="any" keeps them' in built.warnings[0]
+    assert 'Set start_on="any" to keep all' in built.warnings[0]
     assert bk.build(bk.presets.chat(4_000), COUNT, start_on="any", **given).warnings == ()

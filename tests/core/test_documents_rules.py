@@ -66,7 +66,7 @@ def test_anchors_example_in_its_own_words() -> None:
         ((9_000, ["system"]), "Invalid allocation: 'system'. Expected a mapping with 'source' and"),
         ((9_000, [{**SYSTEM, "cap": 3}]), "Expected a mapping with 'source' and 'max_tokens'"),
         ((9_000, [SYSTEM, SYSTEM]), "Duplicate allocations for 'system'."),
-        ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 tokens"),
+        ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 token."),
         ((100, [], 100), "fill the window"),
     ],
 )

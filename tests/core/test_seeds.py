@@ -379,7 +379,7 @@ def test_s17_document_004_smallest_window_holds_for_a_change_too(
 def test_s18_document_004_over_commitment_raises_at_construction() -> None:
     """One token too many is an error that says how to mend it; an exact fit leaves a pool of 0."""
     with pytest.raises(
-        ValueError, match=r"Reserves \(3\) and caps \(8\) exceed the window \(10\) by 1 tokens"
+        ValueError, match=r"Reserves \(3\) and caps \(8\) exceed the window \(10\) by 1 token\."
     ):
         bk.Budget(10, [bk.Reserve("output", 3)], [bk.Allocation("system", 8)])
     assert bk.Budget(10, [bk.Reserve("output", 3)], [bk.Allocation("system", 7)]).shared_pool == 0

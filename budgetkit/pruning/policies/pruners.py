@@ -375,7 +375,7 @@ class Compact(_Triggered):
     join : {"any", "all"}
         Number of triggers needed: any one, or all.
     keep_tail : int or Share, default 0
-        Newest tokens to keep, or a share of the history.
+        Size of the newest messages to keep, in tokens or as a share of the history.
     keep_messages : int, default 0
         Number of newest messages to keep in any case.
     keep_head : int, default 0
