@@ -10,7 +10,7 @@ policy has the same effect on a running conversation as on its recording.
 
 An example with a window of 20 tokens and one token per letter; the system message "sss" is always sent:
 
-    turn    said so far                        history may hold    request
+    turn    messages so far                    history may hold    request
     1       qqqqq                              12                  sss qqqqq                  8 tokens
     2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq dropped
     3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa dropped

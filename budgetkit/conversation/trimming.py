@@ -82,8 +82,8 @@ def newest(
 
     Examples
     --------
-    >>> said = [{"role": role, "content": "four"} for role in ("user", "assistant", "user")]
-    >>> suffix = newest(said, 13, len, (), Framing(per_message=2), "any")
+    >>> chat = [{"role": role, "content": "four"} for role in ("user", "assistant", "user")]
+    >>> suffix = newest(chat, 13, len, (), Framing(per_message=2), "any")
     >>> [message["role"] for message in suffix.messages], suffix.fits
     (['assistant', 'user'], True)
     """
@@ -238,8 +238,8 @@ class Trimmed(list[Data]):
 
     Examples
     --------
-    >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
-    >>> fitting = trim([*said, {"role": "user", "content": "five"}], 10)
+    >>> chat = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
+    >>> fitting = trim([*chat, {"role": "user", "content": "five"}], 10)
     >>> fitting
     [{'role': 'user', 'content': 'five'}]
     >>> [(left.why, left.message["content"]) for left in fitting.left], fitting.warnings
@@ -362,11 +362,11 @@ def trim(
 
     Examples
     --------
-    >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
-    >>> said.append({"role": "user", "content": "five"})
-    >>> trim(said, 14, start_on="any")
+    >>> chat = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
+    >>> chat.append({"role": "user", "content": "five"})
+    >>> trim(chat, 14, start_on="any")
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
-    >>> trim(said, 14)
+    >>> trim(chat, 14)
     [{'role': 'user', 'content': 'five'}]
     """
     most = budget if type(budget) is int else None

@@ -66,7 +66,7 @@ def allocate_in_order(
         asks = demand[allocation.section]
         # 1. The section may take the rest of the window, of the shared pool, or of the tokens divided by weight.
         limit = left.limit(allocation, cap, held_tokens)
-        # 2. If it is required, it may take all that it asks for, whatever is left.
+        # 2. If it is required, it may take its whole demand, even beyond the tokens left.
         if allocation.required:
             limit = most(limit, asks)
             # A required section must not be dropped: if whole items cannot be cut to the cap, the cap is raised.

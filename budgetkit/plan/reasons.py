@@ -23,7 +23,7 @@ from budgetkit.plan.items import Item
 
 Plan = Any  # of plan.py, which imports this module
 Replan = Callable[[Budget, Any], Plan]
-Contents = Any  # what is planned again: the plan's Items, or the tokens that each section asks for
+Contents = Any  # the contents to plan again: the plan's Items, or the demand of each section
 _MOST_IMPORTANT = 10
 
 

@@ -1,6 +1,6 @@
 """Places where a text may be cut: between graphemes, lines or sentences.
 
-A grapheme cluster is what a reader sees as one character: a letter with its accents, a flag, a family of emoji with
+A grapheme cluster looks like one character to a reader: a letter with its accents, a flag, a family of emoji with
 invisible joiners. Lines and sentences also start and end between clusters. A place is found from the text around it, so
 that a cut in a large text takes no longer than in a small one. Long stretches, such as a million accents on one letter,
 are remembered, so that no text is read more than twice.

@@ -34,7 +34,7 @@ Counts = Count | str | Model
 
 MARKERS: dict[str, str] = {
     "head": "\n[the rest is left out]",
-    "tail": "[what came before is left out]\n",
+    "tail": "[earlier text is left out]\n",
     "middle": "\n[a part is left out]\n",
 }
 _CHOICES = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}

@@ -1,4 +1,4 @@
-"""Pruning policies, which decide what to drop and when to stop."""
+"""Pruning policies, which decide which messages to drop and when to stop."""
 
 from budgetkit.pruning.policies.policy import (
     Compaction,

@@ -25,7 +25,7 @@ Prefix = Literal["own", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A minimum of the history to keep, whatever the budget is.
+    """A minimum of the history that is kept regardless of the budget.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Cut(NamedTuple):
         Order of removal: the oldest first, the least important first, or the oldest tool results, which are replaced by
         placeholders.
     before_turn : int, optional
-        If given, drop exactly the messages before this turn, whatever their size.
+        If given, drop exactly the messages before this turn, regardless of their size.
     whole_turns : bool, default False
         If true, drop earlier turns as a whole; of the current turn, keep the question and the newest step.
     rounds : SummaryRule, optional
