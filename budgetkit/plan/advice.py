@@ -192,7 +192,7 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
             problem = (
                 f"{one_line(name)} holds {size:,} tokens, but the model writes at most {most:,}"
             )
-            yield f"{problem}: {size - most:,} of them are never used", f"lower it to {most:,}"
+            yield f"{problem}, leaving {size - most:,} of them unused", f"lower it to {most:,}"
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:

@@ -249,7 +249,7 @@ class Plan:
         """
         if self.replan is None:
             raise ValueError(
-                "A loaded plan cannot explain itself. Fit its items again, and use the new plan."
+                "A plan from a saved state cannot be explained. Fit its items again, and use the new plan."
             )
         return explain(self, of, self.replan)
 
@@ -326,7 +326,7 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
         sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
         if len(decisions) and sums != (demand, granted):
             raise ValueError(
-                f"Items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}, but the grant has "
+                f"The items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}, but its grant has "
                 f"{demand:,} and {granted:,}. Save the plan again."
             )
     return Plan(budget, tuple(grants), decisions)

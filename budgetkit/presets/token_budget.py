@@ -177,7 +177,7 @@ def agent_prompt(
     """
     if isinstance(window, Mapping):
         raise ValueError(
-            "The window comes first, then the configuration. Write agent_prompt(None, configuration)."
+            "Invalid window: a mapping. Pass a configuration second, as in agent_prompt(None, configuration)."
         )
     settings = _overlaid(configurations, alone)
     size = window_of(

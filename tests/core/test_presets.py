@@ -47,7 +47,7 @@ def test_no_preset_reserves_more_than_the_model_writes(name: str) -> None:
     assert PRESETS[name]("gpt-4").sizes["output"] == 1_228  # 15 % of 8,192: less than its 4,096
     asked = PRESETS[name]("gpt-4o", output=20_000)
     assert asked.sizes["output"] == 20_000, "a number of tokens is taken as it is, and warned of"
-    assert "3,616 of them are never used" in bk.allocate(asked, {}).warnings[0]
+    assert "leaving 3,616 of them unused" in bk.allocate(asked, {}).warnings[0]
 
 
 def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> None:

@@ -109,7 +109,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
         ),
         (
             PLAN % (BUDGET, GRANT % (40, 100, 40), *ONE_ITEM, ""),
-            "Items of 'a' have 30 tokens and keep 30, but the grant has 40 and 40.",
+            "The items of 'a' have 30 tokens and keep 30, but its grant has 40 and 40.",
         ),
         (
             (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace("[30]", "[40]"),
