@@ -1,9 +1,9 @@
 """The history during pruning: its messages, their order of removal, and their sums.
 
-Each message has a slot with its number in the conversation. Messages that are dropped together form a *unit*, named
-after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the tokens
-before a slot as three short sums, even for a million messages. So n messages take about n log n steps, however often
-they are pruned. A dropped message never comes back; each slot records when it changed.
+Each message has a slot, numbered by its position in the conversation. Messages that are dropped together form a *unit*,
+named after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the
+tokens before a slot as three short sums, even for a million messages. So n messages take about n log n steps, however
+often they are pruned. A dropped message never comes back; each slot records when it changed.
 
 An example of the state: four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its result, so
 together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` at request 3:
@@ -65,7 +65,7 @@ class History:
     Attributes
     ----------
     tokens, messages : int
-        Tokens of the history now. A summary is not a message.
+        Tokens and number of messages in the history now. A summary is not a message.
     state, shrunk, gone : list of int
         State of each slot, and the requests at which it shrank and was dropped (`NEVER` if not).
     first_change : int

@@ -226,7 +226,7 @@ TEXT: Any = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})]
 
 @cache
 def _types() -> dict[Any, Any]:
-    """Return the pydantic type for each type of a field."""
+    """Return the pydantic type for each field type."""
     simple = {int: TOKENS, int | None: TOKENS | None, str: TEXT, str | None: TEXT | None}
     ratio = Annotated[Any, WithJsonSchema({"type": ["string", "number"]})]
     limits = {"at_least": TOKENS, "at_most": TOKENS | None}

@@ -532,7 +532,7 @@ class DropToolResults(Policy):
     trigger : int or Share, default 1.0
         Size above which replacing starts, in tokens or as a share of the base.
     of : {"limit", "usable", "window"}
-        The base.
+        The base: the history's limit, or the usable or whole window, which the other sections share.
     target : int or Share, optional
         Size at which replacing stops. The default, the trigger, replaces a little in every request and so loses the
         prompt cache each time; 0 replaces all but the intact results and so acts rarely.
