@@ -292,7 +292,7 @@ class Trimmed(list[Data]):
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
-            notes.append(f"The newest message, with role {role!r}, {_LOSSES[left[0].why]}")
+            notes.append(f"The newest message, with role {role}, {_LOSSES[left[0].why]}")
         return (*dict.fromkeys(notes),)
 
 

@@ -311,7 +311,7 @@ def _split_fields(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a configuration, and the others."""
     if needed and needed not in config:
-        raise ValueError(f"Missing key {needed!r} in the configuration. Add it.")
+        raise ValueError(f"Missing key {brief(needed)} in the configuration. Add it.")
     return (
         {n: config[n] for n in config if n in names},
         {str(n): config[n] for n in config if n not in names},

@@ -583,7 +583,7 @@ def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int
     )
     assert {left.why for left in made.left} == {"unanswered"}
     assert made.warnings == (
-        "The newest message, with role 'tool', is omitted, because a call has no result or a result has no call. "
+        "The newest message, with role tool, is omitted, because a call has no result or a result has no call. "
         "Add the missing message.",
     )
 

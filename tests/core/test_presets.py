@@ -278,7 +278,7 @@ def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
 
 def test_a_configuration_in_the_place_of_the_window() -> None:
     """The sentence says where it goes."""
-    with pytest.raises(ValueError, match=re.escape("Write agent_prompt(None, configuration)")):
+    with pytest.raises(ValueError, match=re.escape("as in agent_prompt(None, configuration)")):
         presets.agent_prompt(DOCUMENT_003)  # type: ignore[arg-type]
 
 
