@@ -36,7 +36,7 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
         assert told is not None
         assert rows["fits"][place] == f"{told[1]} of 35 turns"
         error = other.errors.set_index(["kind", "where"])["error"]["CJK", "conversation"]
-        assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap count on CJK"][place]
+        assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap-count error: CJK"][place]
         price = bk.cost.prices(name).input
         cost = (
             "no price known"
@@ -85,7 +85,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     card._receive_fold_event({"fold": "sides"})
     drawn = next(part for part in card.view.folds[0]["parts"] if part["is"] == "sides")
     assert [column["title"] for column in drawn["columns"]] == [
-        *("A: gpt-5.4, chat", "B: gpt-5.4, chat", "Now: gpt-5.4, chat")
+        *("A: gpt-5.4, chat", "B: gpt-5.4, chat", "Current: gpt-5.4, chat")
     ]
     rows = {row["name"]: row["cells"] for row in drawn["rows"]}
     assert rows["retrieval"] == ["2,000", "1,000", "1,000"]

@@ -91,7 +91,7 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         for kpi in key_figures(stage.results)
     ]
     state = status(stage)
-    cost = {"key": "cost", "label": "prompt, uncached", "value": side.cost}
+    cost = {"key": "cost", "label": "prompt cost, uncached", "value": side.cost}
     return {
         **headline(stage),
         "level": state["level"],

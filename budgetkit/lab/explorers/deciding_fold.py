@@ -78,7 +78,7 @@ class TuningCase:
 class TuningRun:
     """One tuning run: its progress, its stop flag and its result."""
 
-    sentence: str = "Beginning"
+    sentence: str = "Starting"
     done: float = 0.0
     shown_at: float = 0.0
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -111,7 +111,7 @@ class DecideFold(Content):
         base = stage.settings.budget_settings
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
-            sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
+            sentence = f"Tuning needs {FEWEST} conversations: it chooses a setting on each half and tests it on the other"
             open_more = "Open a file with more conversations, or try the shipped file."
             tip = "Short made-up conversations"
             return [
@@ -133,7 +133,7 @@ class DecideFold(Content):
             ]
         label = f"Tune on {many:,} conversations"
         parts.append(
-            button(label, {"tune": True}, tip="Each half measures the other half's choice")
+            button(label, {"tune": True}, tip="The setting chosen on each half is tested on the other half")
         )
         if run.problem:
             parts.append(text_part(run.problem, "error"))
@@ -201,7 +201,7 @@ class DecideFold(Content):
             if is_smaller and 10 * case.cut(budget) > int(demand.to_numpy().sum()):
                 preset = ""
                 if base.preset != case.base.preset:
-                    preset = f" and take the preset {PLAIN}"
+                    preset = f" and choose the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [*parts, button(f"Set the window to {window:,}{preset}", event)]
         return parts
@@ -239,8 +239,8 @@ class DecideFold(Content):
         figure = figure_part(
             "front",
             front.title,
-            f"Means over the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence covers all of "
-            "them. Click a point to set all sliders.",
+            f"Means over the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence above covers all "
+            "of them. Click a point to set all sliders.",
             front.draw(table),
             table_text(table.drop(columns=["front", "point"])),
             "point",

@@ -304,11 +304,11 @@ def _draw_counts(table: Columns) -> Spec:
     section = str(table["line"][0])
     names = {"error": "count"}
     dots = {"color": ALARM, "width": 2, "dash": "dot"}
-    text = "rough count minus exact count"
+    text = "cheap count minus best count"
     lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
     if section != ALL:  # what is usable does not depend on any count
         names["shift"] = f"{plain(section)} budget"
-        text = f"{names['shift']} by the rough count, minus that by the exact count"
+        text = f"{names['shift']} by the cheap count, minus that by the best count"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))
@@ -336,4 +336,4 @@ def _say_counts(table: Columns) -> str:
 
 
 #: Draw a cheap counter's error in a conversation, and its effect on the history budget.
-counter_error = Question("What does a rough count cost?", _answer_counts, _draw_counts, _say_counts)
+counter_error = Question("What does a cheap count cost?", _answer_counts, _draw_counts, _say_counts)

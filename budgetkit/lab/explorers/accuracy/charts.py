@@ -67,24 +67,24 @@ def _errors(results: AccuracyResults) -> list[Data]:
     if not error.mean():
         side = ""
     shown = short_counter_label(results.counter)
-    tip = f"95th percentile of the error's size, over {len(size):,} documents"
-    last = _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst)
+    tip = f"The error of 95 of 100 documents is at most this large, measured on {len(size):,} documents"
+    last = _kpi("p95", "95th-percentile error", as_percent(float(size.quantile(0.95))), tip, worst)
     if len(size) < needed(0.05):  # their 95th percentile is their largest
-        tip = "Largest error; a 95th percentile needs 19 documents"
-        last = _kpi("p95", f"all {len(size):,} within", as_percent(float(size.max())), tip, worst)
+        tip = f"The largest error of {len(size):,} document{'s' * (len(size) > 1)}; a 95th percentile needs 19"
+        last = _kpi("p95", "largest error", as_percent(float(size.max())), tip, worst)
     return [
         _kpi(
             "mape",
             "mean error",
             as_percent(size.mean()),
-            f"Mean absolute error of {name}, over {len(size):,} documents",
+            f"Mean absolute error of {name}, over {len(size):,} document{'s' * (len(size) > 1)}",
             shown,
         ),
         _kpi(
             "bias",
             "mean bias",
             signed_percent(error.mean()),
-            "Mean signed error; below 0: too few tokens",
+            "Mean error with its sign; below 0, the count is too low",
             side,
         ),
         last,
@@ -101,13 +101,13 @@ def _costs(results: AccuracyResults) -> list[Data]:
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is also wasted"
+    waste = f"Usable tokens that stay empty on average, of {costs['usable']:,.0f}; an unused buffer counts as wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
-    needs = f"{tokens}; seen texts need {as_percent(buffer.needed)}"
+    needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
         "Share of windows expected to overflow with the current budget. The buffer is a forecast for new texts, "
-        f"based on {buffer.documents:,} measured texts"
+        f"based on {buffer.documents:,} measured text{'s' * (buffer.documents > 1)}"
     )
     return [
         _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),
@@ -247,7 +247,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     window = results.budget.window
     match name:
         case "strip":
-            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} documents"
+            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} document{'' if first['class_documents'] == 1 else 's'}"
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
@@ -261,12 +261,12 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             )
             pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
             sentence = (
-                f"By the cheap count, {pool_of} has {looks}; by actual tokens, the median is {half}"
+                f"By the cheap count, {pool_of} has {looks}. By actual tokens, it typically has {half}"
             )
             history = table[table["line"] == results.budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:
-                stays = f" The {results.budget.remainder} budget is not touched."
+                stays = f" The {results.budget.remainder} budget does not change."
             return f"{sentence}, and {held_back} with the buffer, which is sized for a full window.{stays}"
         case "buffers":
             buffer = results.buffer
@@ -275,7 +275,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             certainty = buffer.warning or "the bars are 95 % intervals"
             return f"For a risk of {100 * buffer.risk:g} %, reserve {back}; {certainty}."
         case "speeds":
-            return "Speed measured just now on this machine with these texts; error over the selected documents."
+            return "The speed was measured just now on this machine; the error covers the selected documents."
     # How much text fills the window.
     base = "English" if (table["language"] == "en").any() else "the cheapest"
     size = first["characters_in_window"]

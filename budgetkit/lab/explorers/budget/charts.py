@@ -136,7 +136,7 @@ def claim_name(plan: Plan, claim: Claim, rest: str | None) -> str:
         return claim.line
     if rest is not None:
         return "free"
-    return "left of pool"
+    return "left in pool"
 
 
 def _tip(plan: Plan, claim: Claim, name: str) -> str:
@@ -144,7 +144,7 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
     if _is_beside(plan.budget, claim):
         return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
     share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
-    if name == "left of pool":
+    if name == "left in pool":
         pool = plan.budget.shared_pool
         drawn = [
             f"{g.section} took {g.granted:,}"
@@ -241,7 +241,7 @@ def kpis(results: BudgetResults) -> list[Kpi]:
         first = Kpi("first", "first cut", "none", tip)
         if results.first_cut is not None:
             turn, section = results.first_cut
-            tip = f"{tip} {section} loses most there"
+            tip = f"{tip} There, {section} loses most."
             first = Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")
         rows.append(first)
     return rows
@@ -255,7 +255,7 @@ def _kpi(
     change = ""
     if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
         moved = value - number(pinned)
-        change = f"{signed(moved, always=True)} vs. pinned" if moved else "as pinned"
+        change = f"{signed(moved, always=True)} vs. pinned" if moved else "same as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     level = "alarm" if value < 0 else ""
     narrow = short(value).replace("-", "−")
@@ -279,10 +279,10 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
     if name == "waterfall":
         table = figures.waterfall.answer(results.plan)
         left = signed(table["tokens"][-1])
-        shares = f"caps: the shared pool has {left}"
+        shares = f"caps leaves {left} tokens in the shared pool"
         if takes_the_rest(budget):
-            shares = f"the demand of the other sections: {table['line'][-1]} may have {left}"
-        return figures.waterfall, table, f"Window minus reserves minus {shares} tokens."
+            shares = f"the demand of the other sections leaves {left} tokens for {table['line'][-1]}"
+        return figures.waterfall, table, f"The window minus reserves and {shares}."
 
     if name == "sections":
         table = figures.sections.answer(results.plan)
@@ -292,7 +292,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         if granted == demand:
             note = f"All {demand:,} tokens asked for are granted{at}."
         if not demand:
-            note = "Nothing is asked for; type sizes in, or open a conversation."
+            note = "No section asks for tokens. Type sizes in, or open a conversation."
         return figures.sections, table, note
 
     if name == "turns" and results.turns is not None:
@@ -318,15 +318,15 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             table[column][results.turn - 1]
             for column in ("line", "error", "error_percent", "shift")
         )
-        size = "equal to"
+        size = "the same as"
         if error:
-            size = f"{abs(percent):.1f} % {'higher' if error > 0 else 'lower'} than"
-        note = f"At turn {results.turn:,}, {counts.cheap_name} is {size} {counts.best_name}"
+            size = f"{abs(percent):.1f} % {'more' if error > 0 else 'less'} than"
+        note = f"At turn {results.turn:,}, {counts.cheap_name} counts {size} {counts.best_name}"
         if line != ALL:
-            moved = "right"
+            moved = f"does not change the {line} budget"
             if shift:
-                moved = f"{abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
-            note += f", which makes the {line} budget {moved}"
+                moved = f"makes the {line} budget {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+            note += f", which {moved}"
         return figures.counter_error, table, f"{note}."
 
     if name == "conversations" and results.conversations is not None:
@@ -334,11 +334,11 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
         note = f"{lost} lose something in at least one turn.{_cut_anywhere(results.conversations)}"
         return figures.conversations, table, note
-    raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
+    raise LookupError(f"These settings have no figure {brief(name)}. Open a conversation.")
 
 
 def _cut_anywhere(requests: RequestBatch) -> str:
     """Return a note if there are too many messages to plan one by one."""
     if requests.items is not None:
         return ""
-    return f" {len(requests.demand):,} turns are too many to plan message by message, so sections are cut anywhere."
+    return f" {len(requests.demand):,} turns are too many to plan message by message, so cuts may fall inside a message."

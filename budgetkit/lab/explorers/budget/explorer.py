@@ -51,7 +51,7 @@ def reading(stage: BudgetStage) -> Data:
     items = f"{many(len(reasons), 'item')}: {sent:,} of the {many(len(trace.messages), 'message')}"
     if others := len(reasons) - sent:
         items += f", {others:,} passages or tool schemas"
-    note = f"{fates} of {items}. Click one to see why; with the arrow keys, then Enter."
+    note = f"{fates} of {items}. To see why, click an item, or select it with the arrow keys and press Enter."
     return {
         "title": f"Outcome of turn {stage.results.turn:,}",
         "note": note,
@@ -106,7 +106,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
             pieces = parted(before.text, after.text, MARKERS.values())
     why = "Kept whole"
     if decision.outcome != "kept":
-        why = f"{decision.outcome.capitalize()} because: {decision.reason}"
+        why = f"{decision.outcome.capitalize()}: {decision.reason}"
     return {
         **({} if decision.outcome == "kept" else {"asks": row}),
         "key": str(row),

@@ -56,7 +56,7 @@ class WhyFold(Content):
         ]
         rows = [{"key": str(i), **self._row(stage, m, of)} for i, m in enumerate(why.mends)]
         if rows:
-            sentence = "To keep it, make one of these changes:"
+            sentence = "To keep all of it, make one of these changes:"
             return [*parts, text_part(sentence), {"is": "rows", "rows": rows}]
         none = "No single change keeps all of it. Make two changes, or shorten the text."
         return [*parts, text_part(why.unmended or none)]
@@ -74,7 +74,7 @@ class WhyFold(Content):
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after testing it with a new plan."""
-        row = {"text": mend.sentence, "note": "needs a locked line to change"}
+        row = {"text": mend.sentence, "note": "A locked line prevents this change."}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting does this."}
         for to in _ways(stage, mend):
@@ -125,7 +125,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
             return after is not None and not lost_sections(after)
 
         for window in enough_window(budget, stage.results.model, is_whole):
-            offer_line("Window", "window", window)
+            offer_line("Set window to", "window", window)
     return buttons
 
 
@@ -210,7 +210,7 @@ def _is_lost(plan: Plan, of: str | int) -> bool:
 
 def _title(plan: Plan, of: str | int) -> str:
     if isinstance(of, str):
-        return f"All of {one_line(of)}:"
+        return f"Section {one_line(of)}:"
     item = plan.decisions.columns.items[of]
     role = getattr(item.payload, "role", "item")
     speaker = "tool result" if role in RESULT_ROLES else f"{role} message"

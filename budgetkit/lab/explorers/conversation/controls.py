@@ -186,8 +186,8 @@ def controls(stage: ConversationStage) -> Panel:
             *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
             *((name, name, "", False) for name in settings.given),
         ],
-        rules=[("", "as the model's provider"), *((name, name) for name in CACHES), *own],
-        lifetimes=[("", "as the rules say"), *((name, name) for name in LIFETIMES)],
+        rules=[("", "the model provider's rules"), *((name, name) for name in CACHES), *own],
+        lifetimes=[("", "the default of the rules"), *((name, name) for name in LIFETIMES)],
     )
     panel.group()
     add_conversations(panel, stage)

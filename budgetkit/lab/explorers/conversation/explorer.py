@@ -88,13 +88,13 @@ def _note(results: ConversationResults, sent: int, absent: list[int], shown: set
     there = f"{many(sent, 'message')}, {int(row['sent']):,} tokens"
     compacted = len(results.shown.taken_out.intersection(absent))
     dropped = len(absent) - compacted
-    gone = f"{dropped:,} were dropped before" if dropped else "nothing was dropped before"
+    gone = f"{dropped:,} were dropped earlier" if dropped else "nothing was dropped earlier"
     known = sent + len(absent)
     left = known - len(shown)
-    cut = f" {left:,} of them are not shown." if left > 0 else ""
+    cut = f" {left:,} of all these are not shown here." if left > 0 else ""
     messages = len(results.trace.messages)
     if messages > known:
-        cut += f" Not part of it: {messages - known:,} of {messages:,} messages."
+        cut += f" The other {messages - known:,} of {messages:,} messages are not part of it."
     if compacted:
         cut = f" The session itself took out {compacted:,} more.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"

@@ -76,7 +76,7 @@ function paintFold(folds, node, fold) {
   say(summary.firstChild, fold.title);
   if (node.open !== fold.open) node.open = fold.open;
   node.classList.toggle("bk-stale", Boolean(fold.stale && fold.parts.length));
-  const first = { is: "text", text: "Working it out…" };
+  const first = { is: "text", text: "Calculating…" };
   const listed = fold.open && fold.stale && !fold.parts.length ? [first] : fold.parts;
   const entries = listed.map((part, i) => ({ ...part, key: `${i} ${part.is} ${part.name ?? ""}` }));
   const tell = (told) => folds.tell({ fold: fold.name, ...told });

@@ -29,7 +29,7 @@ function createReceipt(receipt) {
     const { model, window: wanted, output: part } = now;
     const size = nearest(model, wanted, part);
     const point = receipt.points[`${model}|${size}|${part}`];
-    const sized = size === wanted ? grouped(size) : `${grouped(size)}: ${model} has no ${grouped(wanted)}`;
+    const sized = size === wanted ? grouped(size) : `${grouped(size)} (${model} has no ${grouped(wanted)})`;
     const chosen = { is: "choice", key: "model", label: "Model", value: model, among: "models" };
     const lines = [line("window", "Window", "windows", sized), line("output", "Output reserve", "reserves", part)];
     controls.paint([{ key: "receipt", heading: "", controls: [chosen, ...lines] }], choices);
@@ -116,7 +116,7 @@ function messagesAt(request) {
   const isGone = (i) => left[i] && left[i] <= request;
   const gone = entered.filter(isGone).sort((a, b) => left[a] - left[b] || a - b).slice(-LATELY);
   const there = entered.filter((i) => !isGone(i)).slice(-NEWEST);
-  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, out at ${nameOf(left[i])}` : "" }));
+  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, gone from ${nameOf(left[i])} on` : "" }));
 }
 
 function showMessages(box, request) {

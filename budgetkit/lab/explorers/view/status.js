@@ -85,7 +85,7 @@ function createActions(post) {
     redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
     reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked lines stay"),
     pin: make("pin", "Pin", "Keep this budget to compare it with later budgets"),
-    share: make("share", "Share", "A picture, and a file in which readers can change model, window and reserve; it contains numbers but no texts"),
+    share: make("share", "Share", "Save a picture and a file in which readers can change the model, the window and the reserve; neither contains texts"),
   };
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
   const paint = (actions) => {
