@@ -147,9 +147,7 @@ def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(
         expect(systems.get_by_text(name).first).to_be_attached()
     systems.scroll_into_view_if_needed()
     systems.locator("select").select_option(index=1)
-    expect(systems.locator(".bk-rows li", has_text="no pruning")).to_contain_text(
-        "kept to the end"
-    )
+    expect(systems.locator(".bk-rows li", has_text="no pruning")).to_contain_text("kept to the end")
     expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text(
         "needed later, in request"
     )

@@ -827,7 +827,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     explorer = BudgetExplorer(
         "chat", [conversation(20, "long"), conversation(2, "short")], window=1_000
     )
-    anywhere = "turns are too many to plan message by message, so cuts may fall inside a message."
+    anywhere = "turns are too many to plan message by message, so a cut may split a message."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
     requests = explorer.stage.results.turns, explorer.stage.results.conversations

@@ -221,7 +221,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     """On 0.2.0 somebody who followed what was said came to a refusal, twice."""
     explorer = opened(make(), "decide")
     assert parts(explorer, "decide", "text")[0]["text"].startswith(
-        "Tuning needs 12 conversations: it chooses a setting on each half"
+        "Tuning needs 12 conversations: it picks a setting on each half"
     )
     assert "This file has 1." in parts(explorer, "decide", "text")[0]["text"]
 

@@ -200,7 +200,7 @@ def test_the_fold_shows_where_the_order_of_systems_turns(explorer: ConversationE
     assert len(upright) == sum(words.count(";") for words in turns) > 0, (
         "each turn that is said is marked"
     )
-    assert "a cached token costs 0.1 times as much as an uncached one" in figure["figure"]["note"]
+    assert "a cached token costs 0.1 times an uncached one" in figure["figure"]["note"]
 
 
 def test_the_fold_of_turns_asks_before_it_replays_a_long_conversation() -> None:

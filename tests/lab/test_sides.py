@@ -36,7 +36,9 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
         assert told is not None
         assert rows["fits"][place] == f"{told[1]} of 35 turns"
         error = other.errors.set_index(["kind", "where"])["error"]["CJK", "conversation"]
-        assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap-count error: CJK"][place]
+        assert (
+            f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap-count error: CJK"][place]
+        )
         price = bk.cost.prices(name).input
         cost = (
             "no price known"

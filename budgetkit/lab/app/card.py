@@ -145,7 +145,7 @@ def receipt_svg(answer: Data) -> str:
         x += size
     top += 64
 
-    # The errors by kind: the actual tokens of the budget, with the interval of nine texts in ten.
+    # The errors by kind: the budget's actual tokens, with the range of 9 of 10 texts.
     strip_data = answer["strip"]
     write(left, top, strip_data["title"], 14, font_weight=600)
     for line in wrap(strip_data["note"], 130, **WHOLE_WORDS):
@@ -174,8 +174,8 @@ def receipt_svg(answer: Data) -> str:
     return f"{tag('svg', *parts, **picture, font_family='system-ui, sans-serif')}\n"
 
 
-RECEIPT = "budget"  # what the files of a receipt are called
-SIDES = "sides"  # the fold that several models or budgets stand in
+RECEIPT = "budget"  # the name of a receipt's files
+SIDES = "sides"  # the panel that compares several models or budgets
 
 
 CardView = view_of("CardView", ())  # no charts, so that nothing large is loaded
@@ -188,7 +188,7 @@ def card_scene(stage: BudgetStage) -> Data:
     shown = scene(stage)
     return {
         **shown,
-        # how a count would come nearer is said once, above the table
+        # the advice on a better count is given once, above the table
         "source": shown["source"].removesuffix(advice(counters_of(stage).best)),
         "headline": headline(stage),
         "strip": strip(stage),

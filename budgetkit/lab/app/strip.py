@@ -1,8 +1,8 @@
 """Strip: a cheap count's effect on history budget and shared pool.
 
 Each row is a kind of text from the shipped texts or the conversation. The length of its bar is the actual tokens of the
-budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. Behind the bar are the sources of the
-excess: first the safety reserve, then the rest of the shared pool.
+budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. The grey bands show where the excess
+tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
     from pool = part of it beyond the safety reserve, at most the pool
@@ -161,7 +161,7 @@ def counters_of(stage: BudgetStage) -> CounterPair:
 
 
 def strip(stage: BudgetStage) -> Data:
-    """Return the table of errors for the page."""
+    """Return the table of a cheap count's errors as data for the page."""
     rows = misjudgements(stage)
     room = room_of(stage.results.plan)
     counters = counters_of(stage)
@@ -175,7 +175,7 @@ def strip(stage: BudgetStage) -> Data:
     by_place = {(row.kind, row.where): row for row in rows}
     places = (SHIPPED,) if stage.settings.trace is None else (SHIPPED, OWN)
 
-    # What stands behind the budget: the safety reserve, then the pool, in percent of the width.
+    # The tokens beyond the budget: the safety reserve, then the pool, in percent of the width.
     behind = {"safety": room.safety, "left in pool": room.pool}
     bands = []
     start = budget / whole

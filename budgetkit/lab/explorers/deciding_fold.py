@@ -50,7 +50,7 @@ EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
 SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
 RISKS = {"0.01": "1 in 100", "0.05": "5 in 100", "0.1": "10 in 100"}
-SELDOM = 0.2  # seconds between two looks at how far it is
+SELDOM = 0.2  # seconds between two reports of the progress
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class TuningRun:
 
 
 class StoppedError(RuntimeError):
-    """The user stopped the work."""
+    """The error for a run that the user stopped."""
 
 
 class DecideFold(Content):
@@ -111,7 +111,7 @@ class DecideFold(Content):
         base = stage.settings.budget_settings
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
-            sentence = f"Tuning needs {FEWEST} conversations: it chooses a setting on each half and tests it on the other"
+            sentence = f"Tuning needs {FEWEST} conversations: it picks a setting on each half and tests it on the other"
             open_more = "Open a file with more conversations, or try the shipped file."
             tip = "Short made-up conversations"
             return [
@@ -133,7 +133,11 @@ class DecideFold(Content):
             ]
         label = f"Tune on {many:,} conversations"
         parts.append(
-            button(label, {"tune": True}, tip="The setting chosen on each half is tested on the other half")
+            button(
+                label,
+                {"tune": True},
+                tip="The setting chosen on each half is tested on the other half",
+            )
         )
         if run.problem:
             parts.append(text_part(run.problem, "error"))
@@ -207,7 +211,7 @@ class DecideFold(Content):
         return parts
 
     def _work(self, run: TuningRun, case: TuningCase, objective: str, risk: float) -> None:
-        """Tune in a thread of its own, and show how far it is."""
+        """Tune in a separate thread, and show the progress."""
 
         def tell(sentence: str, done: float) -> None:
             if run.stopped.is_set():
@@ -222,7 +226,7 @@ class DecideFold(Content):
             run.report = decide(case, objective, risk, tell)
         except StoppedError:
             run.problem = "Stopped; nothing was chosen."
-        # whatever it is: a run that died in silence would run for ever in the page
+        # any error: without a report, the page would show the run as running for ever
         except Exception as problem:
             run.problem = refusal(problem)["text"]
         self._again()
@@ -265,7 +269,7 @@ def decide(
     case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
     """Find the most important lines and tune them together."""
-    # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
+    # The second objective is "evidence"; if that is the first one, "cost" with known prices or else "cut".
     costs = case.options["prices"].input is not None
     if objective == "cost" and not costs:
         raise ValueError("The price of this model is not known. Choose another objective.")
@@ -287,7 +291,7 @@ def decide(
         )
 
     progress_of = progress("One line at a time", 0, 0.4)
-    # What exceeds the window is left out, unless the current budget does.
+    # Settings that exceed the window are left out, unless the current budget exceeds it, too.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(traces, strict, values, objective, progress=progress_of, **case.options)
     if not (moved := matter(moves)):

@@ -32,7 +32,7 @@ class Kpi:
 
     Examples
     --------
-    >>> Kpi("pool", "shared pool", "-300", "What no cap claims", level="alarm").drawn["label"]
+    >>> Kpi("pool", "shared pool", "-300", "Unclaimed tokens", level="alarm").drawn["label"]
     'shared pool'
     """
 
@@ -101,7 +101,7 @@ def refusal(problem: Exception) -> Data:
     """
     sentence = str(problem)
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
-        sentence = problem.args[0]  # KeyError quotes its own
+        sentence = problem.args[0]  # str() of a KeyError adds quotes
     if not isinstance(problem, FORESEEN):
         place = extract_tb(problem.__traceback__)[-1]
         sentence = (

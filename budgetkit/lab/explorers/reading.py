@@ -1,4 +1,4 @@
-"""The reader: messages as blocks, with cuts shown at their exact place."""
+"""Pieces of messages for the reader, and the panels of a request's bill and of the checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class BilledFold(Content):
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
         if stage.results.trace is None:
-            return [text_part("Typed sizes are not a request. Open a conversation to see its bill.")]
+            return [
+                text_part("Typed sizes are not a request. Open a conversation to see its bill.")
+            ]
         model, messages, left = self.sent(stage)
         body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
         if stage.results.trace.tools:

@@ -65,7 +65,7 @@ def vocabulary_name(counter: Counter) -> str:
 def advice(counter: Counter) -> str:
     """Return advice on a more accurate count, or "" if there is none.
 
-    It starts with a blank.
+    It starts with a space.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class Texts(Shelf[Corpus]):
         """Add texts, except empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
-            raise ValueError(f"No text in {one_line(name)}. Pass at least one document.")
+            raise ValueError(f"No text in {one_line(name)}. Pass at least one document with text.")
         return super().add(name, corpus_with_text)
 
     def _called(self, path: str) -> str:
@@ -275,7 +275,7 @@ class Texts(Shelf[Corpus]):
             return read_texts(source)
         # The content of an uploaded file; errors name the upload.
         with tempfile.TemporaryDirectory() as place:
-            # a folder of its own, since documents name their folder as their source: never that of a random name
+            # a folder with a fixed name, because documents name their folder as their source
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
             try:
                 path.parent.mkdir()
@@ -292,7 +292,7 @@ def title_of(name: str, trace: Trace) -> str:
     return name if trace.title == trace.id else trace.title
 
 
-MOST = 4_000  # frames and columns that are kept; what is slow to count stays longest
+MOST = 4_000  # frames and columns that are kept; slow counts are kept longest
 MOST_LARGE = 64  # replays, figures and filled windows that are kept: each may take megabytes
 LONG = 200  # messages of a conversation whose counting is reported
 

@@ -9,7 +9,7 @@ from budgetkit.lab.explorers.view import View
 from budgetkit.message import Data
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
-MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
+MOST = 4  # uploads at once; a closed page never finishes its own
 
 
 class Uploads:
@@ -32,7 +32,7 @@ class Uploads:
             ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:
-            return  # a late piece of a file that was refused, or that gave way to newer ones
+            return  # a late piece of a file that was rejected or replaced
         part = self._parts.setdefault(serial, bytearray())
         part += data
         if len(part) > LARGEST:

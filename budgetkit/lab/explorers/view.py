@@ -111,7 +111,7 @@ class View(anywidget.AnyWidget):
 
     @staticmethod
     def _trait_to_json(value: Any, _widget: Any) -> Any:
-        # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
+        # Half an emoji at the end of a shortened text would make the whole message invalid.
         return sendable(value)
 
     def send_plotly(self) -> None:

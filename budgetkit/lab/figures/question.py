@@ -393,7 +393,7 @@ def end_labels(
     lowest = min(map(min, lines.values()))
     floor = (
         lowest - gap if lowest < 0 else 0.0
-    )  # below a line under zero there is room for its name
+    )  # below a negative line there is space for its label
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):

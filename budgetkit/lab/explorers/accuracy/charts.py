@@ -1,4 +1,4 @@
-"""The page of the accuracy explorer: key figures, and figures."""
+"""The page of the accuracy explorer: its key figures and its charts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIGURES = ("strip", "rooms", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
-    """Return the state of the view."""
+    """Return the state of the page: source, key figures and figures."""
     return {
         "source": source(stage),
         "kpis": [*_errors(stage.results), *_costs(stage.results)],
@@ -43,7 +43,7 @@ def short_counter_label(count: Counter) -> str:
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
     name = figure_name(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
-    # Where there is no room for all of it, it breaks there and not in a word.
+    # A long name breaks after a colon, not inside a word.
     return counter_label(count, name.replace(":", ":\u200b"))
 
 
@@ -135,7 +135,7 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "
 
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
 CHART_RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
-LANGUAGES = 36  # bars that can still be told apart
+LANGUAGES = 36  # bars that a reader can still distinguish
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
@@ -165,7 +165,7 @@ def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
 def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     results = stage.results
     if name == "rooms":
-        # Actual tokens for an estimated one, at the median and at the risk.
+        # Actual tokens for each estimated token, at the median and at the risk.
         risk = results.settings.risk
         ratio = results.filled_windows.at(risk)
         worst = float(np.quantile(ratio, 1 - risk, method="higher"))
@@ -180,7 +180,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     if name == "speeds":
         return speeds(stage)
     if name == "tax":
-        # The characters that fill the window; of prose, if there is any.
+        # The characters that fill the window, of prose if there is any.
         errors = results.buffer_errors
         prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
         languages = prose if prose["language"].nunique() > 1 else errors
@@ -206,7 +206,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         size = buffer.reserve.size
-        # What the budget holds back: a share is rounded.
+        # The tokens that the budget reserves; a share is rounded.
         tokens = size.of(window) if isinstance(size, Share) else size
         rows.append(row | {"tokens": tokens, "warning": buffer.warning})
     return pd.DataFrame(rows)
@@ -247,7 +247,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     window = results.budget.window
     match name:
         case "strip":
-            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} document{'' if first['class_documents'] == 1 else 's'}"
+            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} of the documents"
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
@@ -260,9 +260,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
                 for tokens in pool.iloc[[0, 1, -1]].astype(int)
             )
             pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
-            sentence = (
-                f"By the cheap count, {pool_of} has {looks}. By actual tokens, it typically has {half}"
-            )
+            sentence = f"By the cheap count, {pool_of} has {looks}. By actual tokens, it typically has {half}"
             history = table[table["line"] == results.budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:

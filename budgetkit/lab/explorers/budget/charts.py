@@ -37,7 +37,7 @@ BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
 def bar(stage: BudgetStage) -> Data:
-    """Return the bar of the window."""
+    """Return the window's bar as data for the page."""
     plan = stage.results.plan
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
@@ -130,8 +130,8 @@ def _is_beside(budget: Budget, claim: Claim) -> bool:
 
 
 def claim_name(plan: Plan, claim: Claim, rest: str | None) -> str:
-    """Return the bar's name for a claim, or for tokens that nothing claims."""
-    # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
+    """Return the bar's name for a claim, or for unclaimed tokens."""
+    # Sections without a cap draw on the shared pool; the bar shows the rest of it.
     if claim.kind != "pool" or (rest is None and claim.tokens == plan.budget.shared_pool):
         return claim.line
     if rest is not None:
@@ -201,7 +201,7 @@ def nice_step(window: int) -> int:
 
 
 def scene(stage: BudgetStage) -> Data:
-    """Return the state of the view."""
+    """Return the state of the page: source, key figures, bar and figures."""
     return {
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis(stage.results)],
@@ -215,7 +215,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
     """Return the names of the figures that have data."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
-        # First what somebody opens an explorer for.
+        # The figure that users look for comes first.
         names = ["turns", "sections", "waterfall", "errors"]
     if results.conversations is not None:
         names.append("conversations")
@@ -223,7 +223,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
 
 
 def kpis(results: BudgetResults) -> list[Kpi]:
-    """Return the key figures."""
+    """Return the key figures of the budget, and its first cut."""
     kind = results.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
     rows.append(_kpi("usable", "usable", results, lambda plan: plan.budget.usable))
@@ -263,7 +263,7 @@ def _kpi(
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the figures of the page."""
+    """Return the figures as data for the page, by name."""
     drawn = {}
     for name in shown_figures(stage.results):
         question, table, note = _figure(name, stage.results)
@@ -281,7 +281,9 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         left = signed(table["tokens"][-1])
         shares = f"caps leaves {left} tokens in the shared pool"
         if takes_the_rest(budget):
-            shares = f"the demand of the other sections leaves {left} tokens for {table['line'][-1]}"
+            shares = (
+                f"the demand of the other sections leaves {left} tokens for {table['line'][-1]}"
+            )
         return figures.waterfall, table, f"The window minus reserves and {shares}."
 
     if name == "sections":
@@ -341,4 +343,4 @@ def _cut_anywhere(requests: RequestBatch) -> str:
     """Return a note if there are too many messages to plan one by one."""
     if requests.items is not None:
         return ""
-    return f" {len(requests.demand):,} turns are too many to plan message by message, so cuts may fall inside a message."
+    return f" {len(requests.demand):,} turns are too many to plan message by message, so a cut may split a message."

@@ -1,4 +1,4 @@
-"""BudgetExplorer, its reader of messages with their outcomes, and its panels."""
+"""The BudgetExplorer class, its reader of messages and its status."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
-# of each section: items that stay, that do not, and of the opening
+# Items shown of each section: the newest kept, the last lost, and the first.
 NEWEST = 40
 GONE = 15
 FIRST = 2
@@ -142,7 +142,7 @@ def requests(stage: BudgetStage) -> Data:
 
 
 def status_with_reasons(stage: BudgetStage) -> Data:
-    """Return the status, with the lost section for each sentence."""
+    """Return the status, with the lost section that each sentence names."""
     notice = status(stage)
     lost = lost_sections(stage.results.plan)
     asks = []
@@ -153,7 +153,7 @@ def status_with_reasons(stage: BudgetStage) -> Data:
 
 
 def heading(stage: BudgetStage) -> str:
-    """Return the title of a report, with the budget, its window and the conversation."""
+    """Return a report's title: the budget, its window and the conversation."""
     settings = stage.settings
     budget = stage.results.budget
     trace = stage.results.trace
@@ -166,7 +166,7 @@ BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", 
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
-    """Explore a budget with sliders.
+    """An explorer of a budget, with sliders.
 
     Parameters
     ----------

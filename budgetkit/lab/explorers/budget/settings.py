@@ -35,7 +35,7 @@ def resized(
 ) -> Amount | None:
     """Return an amount of the same kind with a different size.
 
-    A cap of the whole window is none. A limit of a share gives way to the new size.
+    A cap of the whole window becomes None, which means no cap. The limits of a share are widened to the new size.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class BudgetSettings:
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation in the file, by index, counting from 0."""
+        """Return the settings for another conversation in the file, by index from 0."""
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
@@ -254,7 +254,7 @@ def enough_window(budget: Budget, model: Model, is_enough: Callable[[int], bool]
 def window_stops(longest: int | None) -> tuple[int, ...]:
     """Return the stops of a window slider.
 
-    They are four for each doubling, the windows of known models, and the longest.
+    There are four stops for each doubling, and one for each usual window and the longest window.
 
     Examples
     --------

@@ -170,7 +170,7 @@ COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
 }
 
 
-MOST_TURNS = 10_000  # that a forecast looks ahead
+MOST_TURNS = 10_000  # that a forecast may look ahead
 
 
 def controls(stage: ConversationStage) -> Panel:
@@ -201,7 +201,7 @@ def controls(stage: ConversationStage) -> Panel:
     _add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)
-    # There is nothing here that moves another line.
+    # No locks are needed, because no command here moves another line.
     add_lines(panel, stage.budget, ("output", results.section), can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)

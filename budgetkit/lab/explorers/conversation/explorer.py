@@ -1,4 +1,4 @@
-"""ConversationExplorer, its reader of sent and missing messages, and its panels."""
+"""The ConversationExplorer class, and its reader of sent and missing messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from budgetkit.pruning.policies.systems import AnyPolicies, policies_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
-# messages that are there, that have gone, and of the opening
+# Messages shown: the newest sent, the last missing, and the first.
 NEWEST = 16
 GONE = 8
 FIRST = 2
@@ -54,7 +54,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader, with the chosen request's messages and the missing messages."""
+    """Return the reader with the chosen request's sent and missing messages."""
     results = stage.results
     outcome = results.shown.outcome
     request = results.request
@@ -62,7 +62,7 @@ def reading(stage: ConversationStage) -> Data:
     absent = outcome.absent(request)
     shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
 
-    # Summaries that stand in the request, by slot: their request, messages and tokens.
+    # Summaries in the request, by slot: their request, messages and tokens.
     summaries: Summaries = {}
     for at, slot, tokens, slots in outcome.kept.written:
         if at >= request:
@@ -171,7 +171,7 @@ def _why(results: ConversationResults, at: int) -> str:
 
 
 def heading(stage: ConversationStage) -> str:
-    """Return the title of a report, with the conversation, its window and the policies."""
+    """Return a report's title: the conversation, its window and the policies."""
     base = stage.settings.budget_settings
     whose = title_of(str(base.trace), stage.results.trace)
     policies = ", ".join(stage.settings.chosen)
@@ -182,7 +182,7 @@ ConversationView = view_of("ConversationView", FIGURES)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
-    """Explore a conversation's kept messages, cache reads and cost.
+    """An explorer of a conversation's kept messages, cache reads and cost.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; it determines the window of a preset, the prompt cache and the prices. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. Without a model or budget, if the model's window would never be
-        full, a smaller one in which the policies differ is used, with a note above the key figures.
+        A window in tokens that replaces the model's. If neither model nor budget is given and the model's window would
+        never be full, a smaller window is used, in which the policies differ; the source line says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
@@ -301,7 +301,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """Rank the policies as `budgetkit.deciding.rank_policies` does, with their share of evidence kept."""
+        """The policies as `budgetkit.deciding.rank_policies` ranks them, with the share of needed messages kept."""
         return self.stage.results.compared.ranking.copy()
 
     @property

@@ -60,9 +60,7 @@ class SystemsFold(Content):
             if row["system"] == RECORDED and not np.isnan(row["least"]):
                 number = many(row["compactions"], "compaction")
                 lost = many(row["used_later"], "message")
-                recorded = (
-                    f"Recorded: {dollars(row['least'])}, with {number} and {lost} dropped but used later."
-                )
+                recorded = f"Recorded: {dollars(row['least'])}, with {number} and {lost} dropped but used later."
         drawn = figure_part(
             "rules",
             figures.rules_compared.title,
@@ -128,7 +126,7 @@ class ReadsFold(Content):
 
 def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window for comparing systems, or None for the recorded session's."""
-    # A window that the explorer chose so that policies differ is no window of a system's.
+    # The window that the explorer chose so that policies differ does not count.
     settings = stage.settings
     window = settings.budget_settings.window
     if window is not None and window != settings.chosen_window:
@@ -160,7 +158,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Say when each rule removes a message, and which later calls need it."""
+    """Return each rule's removal of a message, and later requests that need it."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
@@ -186,7 +184,7 @@ def fates(compared: Comparison, place: int) -> list[Data]:
 
 #: Windows to try, as multiples of the current window.
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0)
-_MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
+_MANY = 2_000  # messages above which 32 replays take seconds and need a click
 
 
 class TurningFold(Content):
@@ -205,11 +203,11 @@ class TurningFold(Content):
         windows = [int(size * multiple) for multiple in _MULTIPLES]
         table = stage.results.run.turning(windows)
         read = compared.setup.cache.read
-        here = f"Here, the window is {size:,} tokens, and a cached token costs {read:g} times as much as an uncached one."
+        here = f"Here, the window is {size:,} tokens, and a cached token costs {read:g} times an uncached one."
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
-            f"{here} The number under a square is the change in cost from keeping everything. The order changes at a "
+            f"{here} The number under a square is the change from the cost of keeping everything. The order changes at a "
             "red line.",
             figures.order_turns.spec(table),
             table_text(figures.order_turns.table(table)),

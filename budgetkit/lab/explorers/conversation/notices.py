@@ -53,7 +53,7 @@ def status(stage: ConversationStage) -> Data:
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
     more = [*over, *beside, *_recorded(results)]
 
-    # A price that is needed and not known.
+    # A required price is unknown.
     prices = results.run.prices
     if np.isnan(results.shown.totals["cost"]):
         wanted = ("input", "output", "cache_read")
@@ -169,7 +169,7 @@ def _recorded(results: ConversationResults) -> list[str]:
 
 
 def _floors(results: ConversationResults) -> list[str]:
-    """Say which floors and which requests do not fit."""
+    """Return warnings about floors and requests that do not fit."""
     sentences = []
     for name, replayed in results.replays.items():
         requests, most = replayed.over
@@ -278,7 +278,7 @@ def _replay(stage: ConversationStage) -> list[str]:
     model = results.budget_results.model
     cache = f"bk.cost.CACHES[{results.rules!r}]"
     if results.rules == OWN or run.cache != CACHES[results.rules]:
-        # What differs from an empty one; the source is no number.
+        # The fields that differ from their defaults, without the source.
         defaults = {f.name: f.default for f in fields(PromptCache) if f.name != "source"}
         values = {name: getattr(run.cache, name) for name in defaults}
         changed = [f"{f}={value!r}" for f, value in values.items() if value != defaults[f]]

@@ -47,7 +47,7 @@ from budgetkit.trace import Trace, usage_columns
 
 T = TypeVar("T")
 Drawn = tuple[pd.DataFrame, Data]
-_STRETCHES = 120  # of a small chart
+_STRETCHES = 120  # parts of a conversation in a small chart
 
 
 class Replayed:

@@ -51,7 +51,7 @@ LIFETIMES: Mapping[str, float | None] = MappingProxyType(
         "for ever": None,
     }
 )
-LONGEST = 1_000  # turns that a forecast looks ahead by itself
+LONGEST = 1_000  # turns that a forecast looks ahead by default
 AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 
@@ -159,7 +159,7 @@ class ConversationSettings:
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation in the file, by index, counting from 0."""
+        """Return the settings for another conversation in the file, by index from 0."""
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),
@@ -202,7 +202,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     return rules if isinstance(rules, str) else OWN, cache, note
 
 
-_TELLING = 0.6  # of a conversation
+_TELLING = 0.6  # share of a conversation that fits the chosen window
 _MOST_CHARACTERS = 6  # of a token
 
 
