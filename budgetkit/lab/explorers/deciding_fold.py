@@ -133,11 +133,7 @@ class DecideFold(Content):
             ]
         label = f"Tune on {many:,} conversations"
         parts.append(
-            button(
-                label,
-                {"tune": True},
-                tip="The setting chosen on each half is tested on the other half",
-            )
+            button(label, {"tune": True}, tip="Each half tests the setting chosen on the other")
         )
         if run.problem:
             parts.append(text_part(run.problem, "error"))

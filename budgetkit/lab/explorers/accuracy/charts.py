@@ -247,7 +247,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     window = results.budget.window
     match name:
         case "strip":
-            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} of the documents"
+            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} of the texts"
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):

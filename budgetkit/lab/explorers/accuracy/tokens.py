@@ -90,8 +90,8 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         split = f" {FURTHER} marks another token of the same character."
     kind = "estimates" if basis_of(count) == "estimate" else "counts"
     note = (
-        f"{part}{len(tokens):,} tokens of {of}, in alternating colours.{split} {count.name} {kind} each line by itself, "
-        "so lines need not add up to the document."
+        f"{part}{len(tokens):,} tokens of {of}, in alternating colours.{split} {count.name} {kind} each line by "
+        "itself, so lines need not add up to the document."
     )
     return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
 

@@ -281,9 +281,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         left = signed(table["tokens"][-1])
         shares = f"caps leaves {left} tokens in the shared pool"
         if takes_the_rest(budget):
-            shares = (
-                f"the demand of the other sections leaves {left} tokens for {table['line'][-1]}"
-            )
+            shares = f"the other sections' demand leaves {left} tokens for {table['line'][-1]}"
         return figures.waterfall, table, f"The window minus reserves and {shares}."
 
     if name == "sections":

@@ -83,12 +83,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         what = "All requests with their answers and summaries"
     return [
         Kpi("first", "first loss", value, tip, change),
-        Kpi(
-            "sent",
-            "total sent",
-            short(sent),
-            f"{sent:,} tokens in {many(results.requests, 'request')}",
-        ),
+        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens; requests: {results.requests:,}"),
         Kpi(
             "cached",
             "read from the cache",
@@ -225,9 +220,7 @@ def _fan_note(results: ConversationResults) -> str:
         turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
     sizes, known = results.drawn[0], len(results.trace.turns)
-    drawn = (
-        f"{len(sizes):,} continuations drawn from the {many(known, 'turn')} of this conversation"
-    )
+    drawn = f"{len(sizes):,} continuations drawn from {many(known, 'turn')} of this conversation"
     drawn += " and from other conversations in its file" * (results.pace is not None)
     # The past is known, so the range covers the growth alone.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))

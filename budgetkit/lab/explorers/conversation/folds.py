@@ -207,8 +207,8 @@ class TurningFold(Content):
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
-            f"{here} The number under a square is the change from the cost of keeping everything. The order changes at a "
-            "red line.",
+            f"{here} The number under a square is the change from the cost of keeping everything. The order changes "
+            "at a red line.",
             figures.order_turns.spec(table),
             table_text(figures.order_turns.table(table)),
         )

@@ -92,7 +92,7 @@ function createActions(post) {
     for (const name of ["undo", "redo", "reset"]) buttons[name].disabled = !actions[name];
     if (actions.reset_tip) put(buttons.reset, { title: actions.reset_tip });
     buttons.share.hidden = !actions.share;
-    buttons.pin.hidden = actions.pinned === undefined; // what has nothing to compare has no such button
+    buttons.pin.hidden = actions.pinned === undefined; // without pins, there is no such button
     say(buttons.pin, actions.pinned ? "Unpin" : "Pin");
     put(buttons.pin, { "aria-pressed": actions.pinned });
   };
@@ -147,7 +147,7 @@ async function copied(code, format) {
     await navigator.clipboard.writeText(code.textContent);
     return `Copied as ${format}.`;
   } catch {
-    code.closest("details")?.setAttribute("open", ""); // what is folded away cannot be selected
+    code.closest("details")?.setAttribute("open", ""); // folded text cannot be selected
     window.getSelection().selectAllChildren(code);
     return "The browser blocked access to the clipboard. The text is selected; press Ctrl+C.";
   }
