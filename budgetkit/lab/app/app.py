@@ -198,7 +198,7 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
 
 
 def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
-    """Return the budget, and the conversation unless it only stands in for typed sizes."""
+    """Return the shared settings, without the stand-in conversation."""
     base: BudgetSettings = settings.budget_settings
     if shared.trace is None and base.trace == STAND_IN:
         return replace(base, trace=None)

@@ -314,7 +314,7 @@ class DesignCard(BudgetExplorer):
             return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message from the page, answering a share request with two files.
+        """Handle a message from the page; a share request gets two files.
 
         The files are a receipt's page and picture.
         """
@@ -330,7 +330,7 @@ class DesignCard(BudgetExplorer):
             self._send_state(self._page_state())
 
     def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
-        """Run a command; a second pin opens the panel that compares the pinned budgets."""
+        """Run a command; a second pin opens the comparison of budgets."""
         super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

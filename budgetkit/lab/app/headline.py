@@ -89,11 +89,11 @@ class Misjudgement:
         return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
-        """Return the lower bound of a filled budget's actual tokens, for 9 of 10 texts."""
+        """Return the lower end of the actual tokens of 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the upper bound of a filled budget's actual tokens, for 9 of 10 texts."""
+        """Return the upper end of the actual tokens of 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -208,7 +208,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Describe the number of turns or sections without losses, as in "10 of 35 turns"."""
+    """Return the turns or sections without cuts, as in "10 of 35 turns"."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

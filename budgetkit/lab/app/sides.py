@@ -118,7 +118,7 @@ class Side:
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned and current budgets, or models from several makers."""
+    """Return the columns: the pinned budgets or several makers' models."""
     plain = settings.unpinned
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)

@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The limit of a section filled by a cheap count, with safety reserve and pool.
+    """A section's limit, with the safety reserve and pool beyond it.
 
     All sizes are in tokens.
 
@@ -115,7 +115,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the limits of the plan's remainder or, without one, of the shared pool."""
+    """Return the limits of the plan's remainder, or else of its pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)

@@ -191,7 +191,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def status(self) -> str:
-        """The status sentence of the view: the state of the budget, or the last problem."""
+        """The status sentence: the state of the budget, or the last error."""
         return str(self.view.state["status"]["text"])
 
     def _run_command(
@@ -216,7 +216,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
 
     def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
-        """Run the command that a control sends, with the control's value as the remaining argument."""
+        """Run a control's command, with its value as the remaining argument."""
         with self._reporting_problems(ack, key):
             entry = self.panel[key]
             names = parameters(self.kind.commands[entry.kind])
@@ -226,7 +226,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:
-        """Hold the lock, and show an error as the status."""
+        """Take the lock, and show an error as the status."""
         with self._lock:
             try:
                 yield
@@ -268,7 +268,7 @@ class Explorer(Shown, Generic[S, F]):
             self._send_charts()
 
     def _update_folds(self, fold: str = "") -> None:
-        """Compute the open folds that are out of date or named, and show them, from any thread."""
+        """Show the open folds, recomputing those that are outdated or named."""
         with self._lock:
             self._folds.forget(fold)
             self._folds.refresh(self.stage, self.view.opened)
@@ -349,7 +349,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The initial settings and the changes, for the saved notebook; None if unchanged."""
+        """The initial values and the changes to store; None if unchanged."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

@@ -169,7 +169,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
 
 
 def choose_conversation(stage: AnyStage, number: int) -> Any:
-    """Show the end of another conversation in the file, by index, counting from 0."""
+    """Show the end of another conversation in the file, by index."""
     if number == stage.settings.budget_settings.conversation:
         return stage.settings
     return stage.settings.showing_conversation(number)

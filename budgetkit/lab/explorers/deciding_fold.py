@@ -346,7 +346,7 @@ def case_of(stage: AnyStage) -> TuningCase:
 
 
 def with_setting(stage: AnyStage, setting: Raw) -> Any:
-    """Return the explorer's settings with all lines from a row of the table."""
+    """Return the explorer's settings with all lines of a tuned setting."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)

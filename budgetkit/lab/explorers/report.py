@@ -127,7 +127,7 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
 
 
 def _bar(bar: Data | None) -> Markup:
-    """Return the window as a row of coloured cells, each as wide as its share."""
+    """Return the window as a row of coloured table cells."""
     segments = [segment for segment in bar["segments"] if segment["tokens"] > 0] if bar else []
     whole = sum(segment["tokens"] for segment in segments)
     cells = []
@@ -195,7 +195,7 @@ def page(
     text: str,
     lead: Lead | None = None,
 ) -> str:
-    """Return a report with key figures, a request slider, figures, tables and set-up."""
+    """Return an explorer's report as one HTML page."""
     begin: list[Markup] = []
     shown = charts
     if lead is not None:
@@ -355,7 +355,7 @@ def _figure(name: str, chart: Data) -> Markup:
 
 
 def replay_requests(outcome: Replay, request: int) -> Data:
-    """Return the requests of a replay, and when each message is added and removed."""
+    """Return a replay's requests, and the messages that each contains."""
     placed = outcome.placed
     return {
         "by": "turn" if len(placed.requests) == len(outcome.trace.turns) else "request",

@@ -113,7 +113,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """Entries of one kind by name; call it with a name to get an entry."""
+    """A collection of entries by name; call it to get an entry."""
 
     #: The noun for an entry, for errors about unknown names.
     noun: ClassVar[str]
@@ -156,7 +156,7 @@ class Shelf(ABC, Generic[Entry]):
         self._entries = other._entries
 
     def add(self, name: str, entry: Entry) -> str:
-        """Add an entry and return its name, with a number if the name is taken."""
+        """Add an entry under a free name, and return that name."""
         free_name = name
         number = 1
         while free_name in self.names and self(free_name) != entry:
@@ -323,7 +323,7 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Add a counter and return its name; return a name or None unchanged.
+        """Add a counter and return its name; a name is returned unchanged.
 
         Different counters must have different names.
         """

@@ -137,7 +137,7 @@ class View(anywidget.AnyWidget):
 
 
 class Shown:
-    """An object that a cell shows as a view, with a static picture for use without a kernel."""
+    """An object with a view, and a static picture for use without a kernel."""
 
     view: anywidget.AnyWidget
 

@@ -74,7 +74,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw the line, area, points and texts that a trace's mode asks for."""
+    """Draw a trace as a line, area, points or texts."""
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
     runs = [_stepped(run, line) for run in _runs(trace, plot)]

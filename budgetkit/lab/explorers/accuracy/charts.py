@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's name for a key figure, with "estimate" if it is one.
+    """Return a counter's short name, with "estimate" if it is one.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
-    """Return the buffers for several risks, including the accepted one, from the same windows."""
+    """Return the buffers for several risks and the accepted one."""
     window = results.buffer.window
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
@@ -213,7 +213,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
 
 
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
-    """Return the error and speed of the core's counters, the chosen one and the reference."""
+    """Return the error and the speed of several counters."""
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)

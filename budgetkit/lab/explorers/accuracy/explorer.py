@@ -160,7 +160,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Choose a document by position; None means the document with the largest error."""
+    """Choose a document by position; None means the largest error."""
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(
@@ -201,7 +201,7 @@ def heading(stage: AccuracyStage) -> str:
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """An explorer of a cheap counter's error, with a safe buffer for it.
+    """An explorer of a cheap counter's error and its safe buffer.
 
     Parameters
     ----------

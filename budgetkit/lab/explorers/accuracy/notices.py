@@ -29,7 +29,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def counter_label(count: Counter, short: str = "") -> str:
-    """Return a counter's name, or a shorter one, with "estimate" if it is one.
+    """Return a counter's name, marked as an estimate if it is one.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Describe how certain a buffer is; this is unknown for a single document."""
+    """Return the confidence interval of a buffer, in words."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
     return f"95 % interval: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"

@@ -90,7 +90,7 @@ def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of text that labels in any spelling name, or ().
+    """Return the kind of text with these labels, in any spelling.
 
     Examples
     --------

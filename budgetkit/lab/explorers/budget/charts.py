@@ -124,7 +124,7 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
 
 
 def _is_beside(budget: Budget, claim: Claim) -> bool:
-    """Return True for the answer's reserve if the window does not include the answer."""
+    """Return True for an answer's reserve outside the window."""
     serves = {reserve.name: reserve.serves for reserve in budget.reserves}
     return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
 

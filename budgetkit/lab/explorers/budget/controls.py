@@ -76,7 +76,7 @@ def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSet
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
-    """Give a section its whole demand, from tokens that other caps leave unused."""
+    """Raise a section to its demand by lowering other, unused caps."""
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
@@ -102,7 +102,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Limit a line to a range; the whole window as upper limit means no limit."""
+    """Set the limits of a line; an upper limit of the window means none."""
     window = stage.results.plan.budget.window
     amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
@@ -142,12 +142,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter, or the model's own with an empty name."""
+    """Choose the plan's counter; "" means the model's own."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter to compare with, or the default with an empty name."""
+    """Choose the cheap counter to compare with; "" means the default."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)

@@ -38,7 +38,7 @@ FIRST = 2
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader with the plan's items in order, or nothing for typed sizes."""
+    """Return the reader with the plan's items, empty for typed sizes."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -90,7 +90,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
-    """Return an item with its outcome, and its section's demand, limit and grant."""
+    """Return an item with its outcome and its section's numbers."""
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]

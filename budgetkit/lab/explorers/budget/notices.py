@@ -87,7 +87,7 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the reserve for the answer exceeds the model's longest answer."""
+    """Return a warning if the output reserve exceeds the longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
@@ -175,7 +175,7 @@ def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
 
 
 def texts(stage: BudgetStage) -> dict[str, str]:
-    """Return the set-up in every format, with the model, the counter and the file."""
+    """Return the budget, model, counter and file as text, by format."""
     settings = stage.settings
     budget = stage.results.budget
     counter = stage.results.counter.name

@@ -165,7 +165,7 @@ def remembered(cut: Cut) -> Cut:
 
 @dataclass(frozen=True)
 class TwoCounts:
-    """The turns of a conversation by the best and by a cheap counter."""
+    """A conversation's turns by the best and by a cheap counter."""
 
     best: RequestBatch
     cheap: RequestBatch

@@ -137,14 +137,14 @@ class BudgetSettings:
 
     @cached_property
     def planned_budget(self) -> Budget:
-        """The budget to plan with; without a role table, undeclared sections draw on its pool."""
+        """The budget to plan with; without roles, undeclared sections use its pool."""
         if self.budget.roles or self.trace is None:
             return self.budget
         return replace(self.budget, undeclared="pool")
 
     @cached_property
     def amounts(self) -> dict[str, Amount | None]:
-        """The amount of each line that has a slider; an uncapped section has its previous cap."""
+        """The amount of each slider; an uncapped section keeps its previous cap."""
         before = {line.name: line.amount for line in self.base}
         whole = with_reserves(self.budget, [reserve.name for reserve in USUAL_RESERVES])
         return {
@@ -206,7 +206,10 @@ class BudgetSettings:
         return replace(self, model=name, window=window, missing_window=chosen)
 
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
-        """Return the settings with another size for the window or a line; None means no cap."""
+        """Return the settings with another size for the window or a line.
+
+        None means no cap.
+        """
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)
             if line == "window":
@@ -272,5 +275,5 @@ def window_stops(longest: int | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=32)
 def _made(name: str, sized: Model) -> Budget:
-    """Return a preset's budget, cached because every step of a drag needs it."""
+    """Return a preset's budget, cached for the steps of a drag."""
     return preset(name)(sized)

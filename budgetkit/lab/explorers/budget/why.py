@@ -62,7 +62,7 @@ class WhyFold(Content):
         return [*parts, text_part(why.unmended or none)]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Show another section or message, or return the settings with the chosen fix."""
+        """Show another loss, or return the settings with the chosen fix."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
@@ -141,7 +141,7 @@ def _moved(
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
-    """Return a button for a change, with the tokens still cut and the resulting bar."""
+    """Return a button that makes a change and previews its bar."""
     if rest := sum(grant.cut for grant in after.grants):
         label = f"{label} ({rest:,} still cut)"
     shown = bar(replace(stage, results=replace(stage.results, plan=after)))
@@ -180,7 +180,7 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
-    """Yield settings that make a change, by moving a line or with a custom budget."""
+    """Yield settings that make a change to the budget."""
     settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):

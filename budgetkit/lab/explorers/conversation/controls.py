@@ -97,18 +97,18 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Choose a prompt cache by name, or the model provider's with an empty name."""
+    """Choose a prompt cache by name; "" means the model provider's."""
     rules = stage.settings.own_cache if name == OWN else name or None
     return replace(stage.settings, rules=rules)
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Set the lifetime of the prompt cache; an empty text restores its default."""
+    """Set the lifetime of the prompt cache; "" means its default."""
     return replace(stage.settings, lifetime=name or None)
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Use the listed prices for another day; an empty text means today."""
+    """Use the listed prices of another day; "" means today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
@@ -123,7 +123,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price in dollars per million tokens, or the listed price with None."""
+    """Set a price per million tokens; None means the listed price."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}

@@ -107,7 +107,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Yield blocks in the conversation's order, with consecutive hidden messages in one block."""
+    """Yield a block for each shown message and each run of hidden ones."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
@@ -301,12 +301,18 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """The policies as `budgetkit.deciding.rank_policies` ranks them, with the share of needed messages kept."""
+        """The ranked policies, with the share of needed messages that each keeps.
+
+        The ranking is that of `budgetkit.deciding.rank_policies`.
+        """
         return self.stage.results.compared.ranking.copy()
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        """The turns at which simulated continuations pass each limit.
+
+        They are found by :func:`budgetkit.lab.replay.forecast.first_over`.
+        """
         return self.stage.results.ahead.copy()
 
     @property

@@ -158,7 +158,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return each rule's removal of a message, and later requests that need it."""
+    """Return a row for each rule: when it removes a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])

@@ -69,7 +69,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Choice:
-    """A selectable policy: its name and description on the page, and its parameters."""
+    """A selectable policy: its name, description and parameters."""
 
     label: str
     says: str
@@ -124,7 +124,7 @@ class ConversationSettings:
     shelf: ClassVar[str] = "conversations"
 
     def policy(self, name: str) -> Policy:
-        """Return a policy with the parameters from its sliders, or the caller's own policy.
+        """Return a policy with its sliders' parameters, or the caller's own.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class ConversationSettings:
         return replace(policy, floor=self.floor, **numbers)
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with other budget settings, without typed prices for another model."""
+        """Return the settings with another budget; another model resets typed prices."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
@@ -270,7 +270,7 @@ class ConversationResults:
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
-        """The conversation with drawn continuations, and their spread."""
+        """The conversation with simulated continuations, and their spread."""
         return self.run.drawn(self.horizon, self.pace)
 
     @cached_property
@@ -280,7 +280,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """True if cache expiry can be computed, because pauses are known or have no effect."""
+        """True if pauses are known or do not affect the cache."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
