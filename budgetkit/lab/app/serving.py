@@ -237,7 +237,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
     ----------
     source : str, default "support-chat"
         The conversations: the name of a shipped conversation, a file, or a folder of files. The "File" box then opens
-        nothing else; for a shipped conversation, the box is disabled.
+        nothing else; for a shipped conversation, the box is hidden.
     *options : str
         Options of Voilà, such as "--no-browser" or "--port=9999".
 
