@@ -279,7 +279,7 @@ def test_each_key_figure_has_percents_of_one_thing(explorer: AccuracyExplorer) -
 def test_a_pool_that_is_short_says_so() -> None:
     """It said that −4,045 tokens remain."""
     note = AccuracyExplorer().view.figure_rooms["note"]
-    assert "1,640 tokens left; by actual tokens, the median is 136 tokens too few" in note
+    assert "1,640 tokens left. By actual tokens, it typically has 136 tokens too few" in note
     assert "4,045 tokens too few with the buffer" in note
 
 
