@@ -219,7 +219,7 @@ def _note(room: Room, counters: CounterPair) -> str:
     if counters.is_one_count:
         note = f"Counted with {counters.basis}; no better count is known to compare it with."
     else:
-        note = f"Actual tokens when {short_name(counters.cheap)} counts {size}, by {counters.basis}."
+        note = f"Actual tokens if {short_name(counters.cheap)} counts {size}, by {counters.basis}."
     return f"{note} Each thin line spans 9 of 10 texts."
 
 
