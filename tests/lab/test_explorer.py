@@ -361,7 +361,7 @@ def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
     assert "re-used may take " in explorer.view.figure_turns["note"]
     explorer.move("safety", 400)
     assert explorer.view.figure_waterfall["note"].startswith("The window minus reserves and ")
-    assert "re-used may have " in explorer.view.figure_waterfall["note"]
+    assert "tokens for re-used." in explorer.view.figure_waterfall["note"]
     assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == (
         "\u2212300",
         "re-used budget",
