@@ -87,7 +87,7 @@ def test_the_kind_of_text_at_hand_is_chosen_and_named(lab: Notebook) -> None:
     expect(page.locator(".bk-status")).to_contain_text("over 5 documents of prose, en")
     buffer = page.locator(".bk-kpi[data-key=buffer]")
     expect(buffer.locator("b")).to_have_text("3.6 %")
-    expect(buffer.locator("i")).to_contain_text("seen texts need")
+    expect(buffer.locator("i")).to_contain_text("measured texts need")
     lab.wait_for_charts(CHARTS)
     lab.shoot("accuracy-one-kind")
     assert page.evaluate(TOO_WIDE) == 0

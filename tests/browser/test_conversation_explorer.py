@@ -60,7 +60,7 @@ def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> 
     expect(page.locator(".bk-reader h3")).to_have_text(
         "What does request 1 (turn 1) send, and what is missing?"
     )
-    expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing was dropped before")
+    expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing was dropped earlier")
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     expect(page.locator(".bk-reader h3")).to_contain_text("request 3 (turn 1)")

@@ -41,7 +41,7 @@ def fold(lab: Notebook, name: str) -> Locator:
         tab.click()
     elif found.get_attribute("open") is None:
         found.locator("> summary").click()
-    expect(found.locator(".bk-parts > *").first).not_to_have_text("Working it out…")
+    expect(found.locator(".bk-parts > *").first).not_to_have_text("Calculating…")
     return found
 
 
@@ -147,11 +147,9 @@ def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(
         expect(systems.get_by_text(name).first).to_be_attached()
     systems.scroll_into_view_if_needed()
     systems.locator("select").select_option(index=1)
-    expect(systems.locator(".bk-rows li", has_text="no pruning")).to_contain_text(
-        "there to the end"
-    )
+    expect(systems.locator(".bk-rows li", has_text="no pruning")).to_contain_text("kept to the end")
     expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text(
-        "needed by the call in request"
+        "needed later, in request"
     )
     assert lab.page.evaluate(WIDER) == []
     lab.shoot("systems")

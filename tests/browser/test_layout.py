@@ -115,7 +115,7 @@ def test_names_and_numbers_are_whole_at_every_width(
     page.evaluate("jupyterapp.shell.collapseLeft()")
     own.resize(width, 900)
     explored(own)
-    sections = ["system", "memory", "retrieval", "conversation", "user", "left of pool", "output"]
+    sections = ["system", "memory", "retrieval", "conversation", "user", "left in pool", "output"]
     names = [name for name in page.locator(".bk-segment text.bk-name").all_text_contents() if name]
     assert len(names) >= len(sections) - 1, "all but the current message, which is a hair wide"
     assert all(name in sections or len(name) >= len("sys…") for name in names), names
@@ -196,7 +196,7 @@ def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(
     gone = block(page, "gone").last
     gone.locator(".bk-label").click()
     expect(gone.locator(".bk-why")).to_contain_text(
-        "Dropped because: over its cap. history asks for 9,337 tokens"
+        "Dropped: over its cap. history asks for 9,337 tokens"
     )
     expect(gone.locator(".bk-label")).to_have_attribute("aria-expanded", "true")
     expect(page.locator(".bk-segment[data-key=system]")).to_have_class(

@@ -195,7 +195,7 @@ def test_one_kind_is_told_by_all_kinds_beside_it() -> None:
     assert explorer.buffer.share < 0.05
     largest = explorer.errors["error"].abs().max()
     (figure,) = (each for each in explorer.view.state["kpis"] if each["key"] == "p95")
-    assert (figure["label"], figure["value"]) == ("all 5 within", f"{100 * largest:.1f} %")
+    assert (figure["label"], figure["value"]) == ("largest error", f"{100 * largest:.1f} %")
     assert "over 5 documents of prose, en" in explorer.status
 
 
@@ -272,14 +272,14 @@ def test_each_key_figure_has_percents_of_one_thing(explorer: AccuracyExplorer) -
     drawn = {kpi["key"]: kpi for kpi in explorer.view.state["kpis"]}
     buffer, safe = explorer.buffer, explorer.stage.results.buffered_costs["overflow"]
     assert drawn["buffer"]["value"] == f"{100 * buffer.share:.1f} %"
-    assert drawn["buffer"]["change"].endswith(f"; seen texts need {100 * buffer.needed:.1f} %")
+    assert drawn["buffer"]["change"].endswith(f"; measured texts need {100 * buffer.needed:.1f} %")
     assert drawn["overflow"]["change"] == f"of windows; with the buffer {100 * safe:.1f} %"
 
 
 def test_a_pool_that_is_short_says_so() -> None:
     """It said that −4,045 tokens remain."""
     note = AccuracyExplorer().view.figure_rooms["note"]
-    assert "1,640 tokens left; by actual tokens, the median is 136 tokens too few" in note
+    assert "1,640 tokens left. By actual tokens, it typically has 136 tokens too few" in note
     assert "4,045 tokens too few with the buffer" in note
 
 
@@ -831,7 +831,7 @@ def test_a_saved_budget_is_loaded_and_feels_the_error() -> None:
 
 def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> None:
     first = explorer.texts["python"].splitlines()[0]
-    assert first.startswith(f"# safety {100 * explorer.buffer.share:.1f} % (95 % sure: ")
+    assert first.startswith(f"# safety {100 * explorer.buffer.share:.1f} % (95 % interval: ")
     assert "chars/4 against o200k_base, 60 documents of my texts, risk 5 %" in first
 
 

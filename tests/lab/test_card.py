@@ -288,7 +288,7 @@ def test_what_is_lost_is_named_rightly() -> None:
     assert "From turn 1 the least relevant texts of knowledge are cut." in text
     pool = next(kpi for kpi in card.view.state["kpis"] if kpi["key"] == "pool")
     assert "inside the history budget" in pool["change"]
-    assert card.view.state["strip"]["behind"] == "no reserve behind it"
+    assert card.view.state["strip"]["behind"] == "no reserve beyond it"
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_the_key_figures_are_those_of_the_policy_shown() -> None:
     assert kpi(explorer, "cost")[0] == f"${totals['cost']:.2f}"
     assert kpi(explorer, "now")[0] == f"{frame['sent'].iloc[-1]:,}"
     label = next(k["label"] for k in explorer.view.state["kpis"] if k["key"] == "evidence")
-    assert label == "needed kept (guess)", "a guess is called one"
+    assert label == "needed messages kept (guess)", "a guess is called one"
 
 
 def test_marked_evidence_is_no_proxy() -> None:
@@ -386,7 +386,7 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     explorer.set(rules="none")
     assert (kpi(explorer, "cached")[0], explorer.config["cache"]) == ("0.0%", "none")
     explorer.set(rules="")
-    assert explorer.view.choices["rules"][0] == ("", "as the model's provider")
+    assert explorer.view.choices["rules"][0] == ("", "the model provider's rules")
     assert (shown(explorer, "rules"), shown(explorer, "lifetime")) == ("", "1 hour")
     explorer.set(model="claude-opus-4-5")
     assert explorer.config["cache"] == "anthropic-4096"
@@ -402,11 +402,11 @@ def test_a_cache_that_has_run_out_is_said_so() -> None:
     trace = bk.Trace("timed", tuple(bk.Message(message) for message in raw))
     explorer = explorer_of(trace)
     assert (
-        "The cache is gone at 39 requests, which come more than 600 s after the previous one."
+        "The cache has expired at 39 requests, sent more than 600 s after the previous one."
         in said(explorer)
     )
     explorer.set(lifetime="1 hour")
-    assert "The cache is gone" not in said(explorer)
+    assert "The cache has expired" not in said(explorer)
     assert "have no timestamps" in explorer_of(conversation(5)).view.figure_caching["note"]
 
 
@@ -415,7 +415,7 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     explorer.set(day="2026-11-21")
     assert explorer.config["prices"]["date"] == "2026-11-21"
     assert kpi(explorer, "cost")[0] == "unknown"
-    assert "The price for cache read of mistral-large-latest is unknown" in said(explorer)
+    assert "mistral-large-latest has no known price for cache read" in said(explorer)
     assert "tokens are weighted" in explorer.view.figure_spending["note"]
     assert all(lane["cost"].endswith(" x") for lane in lanes(explorer)), "no dollars are invented"
     typed(explorer, "price_cache_read", "$0.2")
@@ -442,7 +442,7 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
     )
     free = explorer_of(conversation(3), window=64_000)
     free.set(horizon=3)
-    assert "No limit is reached in the turns drawn." in free.view.figure_fan["note"]
+    assert "No limit is reached in these turns." in free.view.figure_fan["note"]
     explorer.set(money=0)
     assert explorer.forecast["event"].tolist() == ["first cut", "window full"]
 
@@ -808,7 +808,7 @@ def test_messages_that_the_session_took_out_are_not_blamed_on_the_policy() -> No
     assert "left" in explorer.status
     assert "'oldest first' never cuts" in explorer.view.figure_timeline["note"]
     reader = explorer.view.reader
-    assert "nothing was dropped before" in reader["note"]
+    assert "nothing was dropped earlier" in reader["note"]
     assert "The session itself took out 12 more." in reader["note"]
     gone = [block for block in reader["blocks"] if block["level"] == "gone"]
     assert gone and all("compacted at" in block["mark"] for block in gone)

@@ -298,7 +298,7 @@ def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() 
     explorer = BudgetExplorer("chat", conversation(3), window=8_192)
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     user = explorer.plan["user"].granted
-    assert (pool["name"], pool["tokens"]) == ("left of pool", explorer.budget.shared_pool - user)
+    assert (pool["name"], pool["tokens"]) == ("left in pool", explorer.budget.shared_pool - user)
     assert (
         f"user took {user:,} of {explorer.budget.shared_pool:,} in the shared pool" in pool["tip"]
     )
@@ -360,8 +360,8 @@ def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
     explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
     assert "re-used may take " in explorer.view.figure_turns["note"]
     explorer.move("safety", 400)
-    assert explorer.view.figure_waterfall["note"].startswith("Window minus reserves minus ")
-    assert "re-used may have " in explorer.view.figure_waterfall["note"]
+    assert explorer.view.figure_waterfall["note"].startswith("The window minus reserves and ")
+    assert "tokens for re-used." in explorer.view.figure_waterfall["note"]
     assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == (
         "\u2212300",
         "re-used budget",
@@ -603,7 +603,7 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     explorer.move("conversation", "40%")
     kpis = {k["key"]: k["change"] for k in explorer.view.state["kpis"]}
     assert (kpis["window"], kpis["pool"], kpis["remainder"]) == (
-        "as pinned",
+        "same as pinned",
         "\u2212200 vs. pinned",
         "+200 vs. pinned",
     )
@@ -827,7 +827,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     explorer = BudgetExplorer(
         "chat", [conversation(20, "long"), conversation(2, "short")], window=1_000
     )
-    anywhere = "turns are too many to plan message by message, so sections are cut anywhere."
+    anywhere = "turns are too many to plan message by message, so a cut may split a message."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
     requests = explorer.stage.results.turns, explorer.stage.results.conversations

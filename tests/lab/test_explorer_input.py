@@ -482,7 +482,7 @@ def test_one_document_gives_no_interval(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("It was the best of times, it was the worst of times. " * 40)
     explorer = AccuracyExplorer(corpus=tmp_path)
     assert "one document" in explorer.texts["yaml"].splitlines()[0]
-    assert "95 % sure" not in json.dumps(explorer.view.state)
+    assert "95 % interval" not in json.dumps(explorer.view.state)
     drawn = json.dumps(explorer.view.figure_buffers["spec"])
     assert "95 %" not in explorer.view.figure_buffers["note"], drawn
 

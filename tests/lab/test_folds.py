@@ -221,7 +221,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     """On 0.2.0 somebody who followed what was said came to a refusal, twice."""
     explorer = opened(make(), "decide")
     assert parts(explorer, "decide", "text")[0]["text"].startswith(
-        "Tuning needs 12 conversations: each half measures"
+        "Tuning needs 12 conversations: it picks a setting on each half"
     )
     assert "This file has 1." in parts(explorer, "decide", "text")[0]["text"]
 
@@ -454,7 +454,7 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
         low, high = counted.interval
         sure = "exact" if counted.exact else f"between {low:,} and {high:,}"
         assert drawn["note"].startswith(
-            f"{counted.tokens:,} tokens, {sure}; everything that this turn asks for"
+            f"{counted.tokens:,} tokens ({sure}) for everything that this turn asks for"
         )
         assert (
             drawn["table"]["kind"].count("tools")
@@ -497,7 +497,7 @@ def test_the_ledger_of_a_pruned_request_has_what_was_kept_and_names_the_rest() -
 
 def test_sizes_that_are_typed_in_are_no_request() -> None:
     explorer = opened(BudgetExplorer("chat"), "billed")
-    assert parts(explorer, "billed", "text")[0]["text"].startswith("Open a conversation")
+    assert parts(explorer, "billed", "text")[0]["text"].startswith("Typed sizes are not a request.")
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -508,7 +508,7 @@ def test_no_preset_is_found_fault_with(preset: str) -> None:
         assert "no-answer-reserve" in str(parts)
         return
     (told,) = parts
-    assert (told["level"], told["text"][:16]) == ("fits", "No problem found")
+    assert (told["level"], told["text"][:16]) == ("fits", "The 17 checks of")
 
 
 def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:

@@ -43,7 +43,7 @@ def test_a_cut_message_shows_what_stays_and_strikes_what_does_not() -> None:
     assert LONG[: -len(kept)].endswith(struck[-1])
     assert kept.startswith(stays[1])
     assert cut["mark"] == f"{decision.kept} of {decision.tokens} tokens, cut"
-    assert cut["why"].startswith("Cut because: over its cap. history asks for ")
+    assert cut["why"].startswith("Cut: over its cap. history asks for ")
 
 
 def test_messages_say_what_became_of_them_and_runs_of_them_are_counted() -> None:

@@ -192,11 +192,11 @@ def test_a_conversation_says_each_number_once(
 
     # What has left, in the reader and in the figure of lifetimes.
     gone = first(r"([\d,]+) are gone\.", view.figure_dropping["note"])
-    left = first(r"; ([\d,]+) were dropped before", view.reader["note"]) or 0
+    left = first(r"; ([\d,]+) were dropped earlier", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
     known = (first(r"^([\d,]+) message", view.reader["note"]) or 0) + left
-    later = first(r"Not part of it: ([\d,]+)", view.reader["note"]) or 0
+    later = first(r"The other ([\d,]+)", view.reader["note"]) or 0
     assert known + later == first(r"([\d,]+) messages?,", state["source"])
     assert f"{requests:,} request" in state["source"]
 
@@ -204,10 +204,10 @@ def test_a_conversation_says_each_number_once(
 @pytest.mark.parametrize(
     ("budget", "cause"),
     [
-        ("chat", "There conversation asks for 3,355 tokens, above its cap of 3,276."),
+        ("chat", "There, conversation asks for 3,355 tokens, above its cap of 3,276."),
         (
             bk.presets.working_memory(8_192, output=2_000, history_floor=0),
-            "There history asks for 4,806 tokens, above the 4,786 that the window leaves it.",
+            "There, history asks for 4,806 tokens, above the 4,786 that the window leaves it.",
         ),
     ],
 )
@@ -228,7 +228,7 @@ def test_pruning_names_its_limit_and_a_remedy_that_is_enough(
     [
         ("line_conversation", "Raise conversation to 3,225 (3,247 still cut)"),
         ("unused", "Fit all 6,437 in unused caps"),
-        ("window", "Window 32,768"),
+        ("window", "Set window to 32,768"),
     ],
 )
 def test_a_remedy_names_what_is_free_and_is_enough(key: str, text: str) -> None:

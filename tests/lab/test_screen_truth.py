@@ -193,7 +193,7 @@ def check_bar(state: dict[str, Any], plan: Plan) -> None:
         assert "are free" not in text
     left = max(0, unclaimed(plan))
     assert [segment["tokens"] for segment in segments.values()] == [left]
-    if "left of pool" in segments and not over and plan.budget.remainder and plan.remainder > 0:
+    if "left in pool" in segments and not over and plan.budget.remainder and plan.remainder > 0:
         assert f" {left:,} tokens are free." in text
 
 

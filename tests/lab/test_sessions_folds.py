@@ -44,7 +44,7 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
     wide = comparison(replay_setup(bk.Session(bk.load_trace("made-up-session")), 1_000_000))
     lanes = bk.figures.rules_compared.spec(wide)["layout"]["annotations"]
     assert "does not act" in "".join(note["text"] for note in lanes)
-    assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
+    assert drawn["note"].startswith("Replayed in a window of 200,000 tokens. Recorded: $")
     said = parts(explorer, "systems", "text")[0]["text"]
     assert said.endswith("not a forecast: the agent would have acted differently.")
 
@@ -64,8 +64,8 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
     assert "lost by" in first["label"], "what most rules lose and a call needs later comes first"
     tell(explorer, "systems", follow=first["value"])
     fates = {row["key"]: row["note"] for row in rows(explorer, "systems")}
-    assert fates[AS_IT_WAS] == "there to the end"
-    assert "needed by the call in request" in fates["gemini-cli"]
+    assert fates[AS_IT_WAS] == "kept to the end"
+    assert "needed later, in request" in fates["gemini-cli"]
     (figure,) = parts(explorer, "systems", "figure")
     legend = [
         trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)
@@ -85,7 +85,7 @@ def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationEx
         "the largest first"
     )
     without = opened(ConversationExplorer("support-chat"), "reads")
-    assert "has no usage" in parts(without, "reads", "text")[0]["text"]
+    assert "has no recorded usage" in parts(without, "reads", "text")[0]["text"]
 
 
 def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> None:
@@ -93,7 +93,7 @@ def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> N
         ConversationExplorer("coding-agent", window=16_384, model="gpt-4o"), "systems"
     )
     (figure,) = parts(explorer, "systems", "figure")
-    assert figure["figure"]["note"].startswith("In a window of 16,384 tokens.")
+    assert figure["figure"]["note"].startswith("Replayed in a window of 16,384 tokens.")
 
 
 def test_names_of_parameters_are_no_names_that_a_call_copies() -> None:
@@ -202,7 +202,7 @@ def test_the_fold_shows_where_the_order_of_systems_turns(explorer: ConversationE
     assert len(upright) == sum(words.count(";") for words in turns) > 0, (
         "each turn that is said is marked"
     )
-    assert "a cached token costs 0.1 times an uncached token" in figure["figure"]["note"]
+    assert "a cached token costs 0.1 times an uncached one" in figure["figure"]["note"]
 
 
 def test_the_fold_of_turns_asks_before_it_replays_a_long_conversation() -> None:

@@ -34,9 +34,11 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
         assert rows["history budget"][place] == f"{other.plan.remainder:,} (conversation)"
         told = re.search(r"(\d+) of 35 turns fit", other.view.state["headline"]["title"])
         assert told is not None
-        assert rows["fits"][place] == f"{told[1]} of 35 turns"
+        assert rows["without cuts"][place] == f"{told[1]} of 35 turns"
         error = other.errors.set_index(["kind", "where"])["error"]["CJK", "conversation"]
-        assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap count on CJK"][place]
+        assert (
+            f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap-count error: CJK"][place]
+        )
         price = bk.cost.prices(name).input
         cost = (
             "no price known"
@@ -49,7 +51,7 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
 def test_a_model_without_that_window_stands_at_its_longest_and_that_is_said() -> None:
     card = bk.DesignCard("chat", model="gemini-3.8-flash", window=1_000_000)
     card.view.opened = ["sides"]
-    assert "Llama-3.3-70B-Instruct has no such" in card.view.folds[0]["parts"][0]["text"]
+    assert "use their longest: Llama-3.3-70B-Instruct." in card.view.folds[0]["parts"][0]["text"]
     assert cells(card)["window"] == ["1,000,000", "1,000,000", "1,000,000", "128,000"]
 
 
@@ -85,7 +87,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     card._receive_fold_event({"fold": "sides"})
     drawn = next(part for part in card.view.folds[0]["parts"] if part["is"] == "sides")
     assert [column["title"] for column in drawn["columns"]] == [
-        *("A: gpt-5.4, chat", "B: gpt-5.4, chat", "Now: gpt-5.4, chat")
+        *("A: gpt-5.4, chat", "B: gpt-5.4, chat", "Current: gpt-5.4, chat")
     ]
     rows = {row["name"]: row["cells"] for row in drawn["rows"]}
     assert rows["retrieval"] == ["2,000", "1,000", "1,000"]

@@ -32,7 +32,7 @@ def test_a_key_figure_says_what_its_word_means(word: str) -> None:
 @pytest.mark.parametrize(
     ("word", "explorer"),
     [
-        ("left of pool", lambda: bk.DesignCard("chat", "mixed-language", window=8_192)),
+        ("left in pool", lambda: bk.DesignCard("chat", "mixed-language", window=8_192)),
         ("free", lambda: bk.BudgetExplorer("working_memory", "support-chat", window=65_536)),
     ],
 )

@@ -23,7 +23,7 @@ from budgetkit.lab.explorers.view import Shown, Tabs
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]
-STAND_IN = "coding-agent"  # what is replayed where sizes are typed in
+STAND_IN = "coding-agent"  # the conversation to replay if sizes are typed in
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class App(Shown):
         explorer: Explored = self.tabs[number] or TABS[number].make(shared, self._library)
         if is_new:
             explorer.library.join(self._library)
-            explorer.still = self.card.still  # one picture for all tabs, from the tab moved last
+            explorer.still = self.card.still  # one picture for all tabs, of the last changed tab
             self._limit(explorer)
             self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
             self.view.hold(number, explorer.view)
@@ -198,7 +198,7 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
 
 
 def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
-    """Return the budget, and the conversation unless it only stands in for typed sizes."""
+    """Return the shared settings, without the stand-in conversation."""
     base: BudgetSettings = settings.budget_settings
     if shared.trace is None and base.trace == STAND_IN:
         return replace(base, trace=None)

@@ -91,7 +91,7 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         for kpi in key_figures(stage.results)
     ]
     state = status(stage)
-    cost = {"key": "cost", "label": "prompt, uncached", "value": side.cost}
+    cost = {"key": "cost", "label": "prompt cost, uncached", "value": side.cost}
     return {
         **headline(stage),
         "level": state["level"],
@@ -145,7 +145,7 @@ def receipt_svg(answer: Data) -> str:
         x += size
     top += 64
 
-    # The errors by kind: the actual tokens of the budget, with the interval of nine texts in ten.
+    # The errors by kind: the budget's actual tokens, with the range of 9 of 10 texts.
     strip_data = answer["strip"]
     write(left, top, strip_data["title"], 14, font_weight=600)
     for line in wrap(strip_data["note"], 130, **WHOLE_WORDS):
@@ -174,8 +174,8 @@ def receipt_svg(answer: Data) -> str:
     return f"{tag('svg', *parts, **picture, font_family='system-ui, sans-serif')}\n"
 
 
-RECEIPT = "budget"  # what the files of a receipt are called
-SIDES = "sides"  # the fold that several models or budgets stand in
+RECEIPT = "budget"  # the name of a receipt's files
+SIDES = "sides"  # the panel that compares several models or budgets
 
 
 CardView = view_of("CardView", ())  # no charts, so that nothing large is loaded
@@ -188,7 +188,7 @@ def card_scene(stage: BudgetStage) -> Data:
     shown = scene(stage)
     return {
         **shown,
-        # how a count would come nearer is said once, above the table
+        # the advice on a better count is given once, above the table
         "source": shown["source"].removesuffix(advice(counters_of(stage).best)),
         "headline": headline(stage),
         "strip": strip(stage),
@@ -314,7 +314,7 @@ class DesignCard(BudgetExplorer):
             return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message from the page, answering a share request with two files.
+        """Handle a message from the page; a share request gets two files.
 
         The files are a receipt's page and picture.
         """
@@ -330,7 +330,7 @@ class DesignCard(BudgetExplorer):
             self._send_state(self._page_state())
 
     def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
-        """Run a command; a second pin opens the panel that compares the pinned budgets."""
+        """Run a command; a second pin opens the comparison of budgets."""
         super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

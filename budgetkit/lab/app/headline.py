@@ -25,7 +25,7 @@ CLASSES: Final = MappingProxyType(
     {CODE: ("code", "data", "markup"), CJK: ("cjk prose", "cjk mixed"), PROSE: ("prose",)}
 )
 LARGEST: Final = (
-    1_000_000  # characters of a conversation that are judged; of a longer one, every n-th message
+    1_000_000  # characters to measure; of a longer conversation, every n-th message is measured
 )
 
 
@@ -89,11 +89,11 @@ class Misjudgement:
         return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
-        """Return the lower bound of a filled budget's actual tokens, for 9 of 10 texts."""
+        """Return the lower end of the actual tokens of 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the upper bound of a filled budget's actual tokens, for 9 of 10 texts."""
+        """Return the upper end of the actual tokens of 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -138,7 +138,7 @@ def _misjudged(
         rows = counted[counted["class"].isin([kind, *classes])]
         if not len(rows):
             continue
-        # The more a text really has, the lower is the error: the upper end of the count is the lower one of the error.
+        # More actual tokens mean a lower error, so the upper end of the count gives the lower end of the error.
         most = (rows["exact"] * (1 + above)).round()
         least = (rows["exact"] * (1 + below)).round().clip(lower=1)
         misjudged = Misjudgement(
@@ -165,7 +165,7 @@ FIRST = ("remainder", "pool", "usable", "first")
 
 
 def headline(stage: BudgetStage) -> Data:
-    """Return the card's verdict, its sentence and its subject."""
+    """Return the card's title, the sentence below it and its subject."""
     budget = stage.results.plan.budget
     preset = PRESETS.get(budget.name or "")
     name = preset.title.partition(":")[0] if preset else budget.name or "Custom budget"
@@ -182,7 +182,7 @@ def sentences(results: BudgetResults) -> list[str]:
     plan = results.plan
     budget = plan.budget
 
-    # A request that exceeds the window leaves nothing to say about the rest.
+    # If the request exceeds the window, nothing else matters.
     if plan.free < 0:
         largest = max(plan.grants, key=lambda grant: grant.granted)
         alone = (
@@ -208,7 +208,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Describe the number of turns or sections without losses, as in "10 of 35 turns"."""
+    """Return the turns or sections without cuts, as in "10 of 35 turns"."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

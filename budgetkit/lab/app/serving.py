@@ -68,7 +68,7 @@ class Gate:
         if not self.is_own_host(request.host):
             return FOREIGN_HOST
 
-        # A script on another port of this machine sends the cookie too, but cannot hide where it comes from.
+        # A script on another port of this machine sends the cookie, too, but cannot hide its origin.
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin.lower()).netloc != request.host.lower():
             return FOREIGN_HOST
@@ -100,7 +100,7 @@ def _same(offered: bytes, secret: str) -> bool:
 
 
 class Condition(Matcher):
-    """A matcher of requests for which a function returns something."""
+    """A matcher of the requests for which a function returns a true value."""
 
     def __init__(self, holds: Callable[[HTTPServerRequest], object]) -> None:
         self.holds = holds
@@ -111,7 +111,7 @@ class Condition(Matcher):
 
 
 class Guarded(RequestHandler):
-    """A handler that knows the access check."""
+    """A handler with the access check of the server."""
 
     def initialize(self, gate: Gate, home: str = "") -> None:
         """Store the access check of the server."""
@@ -123,7 +123,7 @@ class Welcome(Guarded):
     """A handler that sets the cookie and redirects to the app."""
 
     def get(self) -> None:
-        """Answer the first visit."""
+        """Answer the first visit with the cookie and a redirect."""
         # "Strict" would not be sent on the way from the file that opens the browser.
         self.set_cookie(cookie_name(self.request), self.gate.session, httponly=True, samesite="Lax")
         self.set_header("Cache-Control", "no-store")
@@ -237,7 +237,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
     ----------
     source : str, default "support-chat"
         The conversations: the name of a shipped conversation, a file, or a folder of files. The "File" box then opens
-        nothing else; for a shipped conversation, the box is disabled.
+        nothing else; for a shipped conversation, the box is hidden.
     *options : str
         Options of Voilà, such as "--no-browser" or "--port=9999".
 
@@ -250,7 +250,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
     -----
     The address can only be opened with its token.
     """
-    # Say now, not in the page, that there is no such file, or none that can be read.
+    # Report a missing or unreadable file now, not in the page.
     trace = FIRST
     files = ""
     if source in shipped_traces():

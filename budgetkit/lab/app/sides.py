@@ -99,26 +99,26 @@ class Side:
         """Return the cells of the column, by row name."""
         plan = self.results.plan
         budget = plan.budget
-        remainder = "none named"
+        remainder = "none"
         if budget.remainder is not None:
             remainder = f"{signed(plan.remainder)} ({budget.remainder})"
         named = {
             "window": f"{budget.window:,}",
             "shared pool": signed(budget.shared_pool),
             "history budget": remainder,
-            "fits": fitting(self.results),
+            "without cuts": fitting(self.results),
         }
         best = self.library.counter(self.results.model)
         about = "about " if basis_of(best) == "estimate" else ""
         for row in misjudgements(self.stage):
-            name = f"cheap count on {LABELS[row.kind]}"
+            name = f"cheap-count error: {LABELS[row.kind]}"
             if name not in named or row.where == OWN:
                 named[name] = f"{about}{signed_percent(row.error, 0)}"
         return {**named, "cost of the prompt, uncached": self.cost}
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned and current budgets, or models from several makers."""
+    """Return the columns: the pinned budgets or several makers' models."""
     plain = settings.unpinned
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
@@ -156,7 +156,7 @@ def table(columns: Sequence[Side], pins: int = 0) -> Data:
         if place < pins:
             head |= {"title": f"{letter}: {side.title}", "unpin": {"unpin": place}}
         elif pins:
-            head["title"] = f"Now: {side.title}"
+            head["title"] = f"Current: {side.title}"
         heads.append(head)
     return {"is": "sides", "columns": heads, "rows": rows, "differ": pins > 0}
 
@@ -169,11 +169,11 @@ class SidesFold(Content):
         columns = sides(stage.settings, stage.library)
         window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
-        sentence = f"The same budget for models from several makers, at {window:,} tokens. Pin budgets to compare them."
+        sentence = f"The same budget of {window:,} tokens for models from several makers. Pin budgets to compare those."
         if stage.settings.pins:
-            sentence = "Differences between A and the other budgets."
+            sentence = "The rows show the differences between A and the other budgets."
         if shorter:
-            sentence += f" {', '.join(shorter)} has no such window, so its longest is used."
+            sentence += f" Models without that window use their longest: {', '.join(shorter)}."
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]
         if stage.settings.pins:
             parts.append(button("Remove all pins", {"clear": True}))

@@ -1,8 +1,8 @@
 """Strip: a cheap count's effect on history budget and shared pool.
 
 Each row is a kind of text from the shipped texts or the conversation. The length of its bar is the actual tokens of the
-budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. Behind the bar are the sources of the
-excess: first the safety reserve, then the rest of the shared pool.
+budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. The grey bands show where the excess
+tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
     from pool = part of it beyond the safety reserve, at most the pool
@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The limit of a section filled by a cheap count, with safety reserve and pool.
+    """A section's limit, with the safety reserve and pool beyond it.
 
     All sizes are in tokens.
 
@@ -115,7 +115,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the limits of the plan's remainder or, without one, of the shared pool."""
+    """Return the limits of the plan's remainder, or else of its pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)
@@ -161,7 +161,7 @@ def counters_of(stage: BudgetStage) -> CounterPair:
 
 
 def strip(stage: BudgetStage) -> Data:
-    """Return the table of errors for the page."""
+    """Return the table of a cheap count's errors as data for the page."""
     rows = misjudgements(stage)
     room = room_of(stage.results.plan)
     counters = counters_of(stage)
@@ -175,8 +175,8 @@ def strip(stage: BudgetStage) -> Data:
     by_place = {(row.kind, row.where): row for row in rows}
     places = (SHIPPED,) if stage.settings.trace is None else (SHIPPED, OWN)
 
-    # What stands behind the budget: the safety reserve, then the pool, in percent of the width.
-    behind = {"safety": room.safety, "left of pool": room.pool}
+    # The tokens beyond the budget: the safety reserve, then the pool, in percent of the width.
+    behind = {"safety": room.safety, "left in pool": room.pool}
     bands = []
     start = budget / whole
     for tokens in behind.values():
@@ -196,7 +196,7 @@ def strip(stage: BudgetStage) -> Data:
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
         "bands": bands,
-        "behind": told or "no reserve behind it",
+        "behind": told or "no reserve beyond it",
         "columns": COLUMNS,
         "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
@@ -210,7 +210,7 @@ def strip(stage: BudgetStage) -> Data:
 def _note(room: Room, counters: CounterPair) -> str:
     compared = f"Compared with {counters.basis}."
     if room.overrun:
-        return f"The request exceeds the window by {room.overrun:,} tokens, so there is no room to fill. {compared}"
+        return f"The request exceeds the window by {room.overrun:,} tokens, so nothing is left to fill. {compared}"
     if room.budget <= 0:
         return f"Nothing is left for {room.name}, so there is nothing to fill. {compared}"
     size = f"the {room.budget:,} tokens of {room.name}"
@@ -219,7 +219,7 @@ def _note(room: Room, counters: CounterPair) -> str:
     if counters.is_one_count:
         note = f"Counted with {counters.basis}; no better count is known to compare it with."
     else:
-        note = f"Actual tokens when {short_name(counters.cheap)} fills {size}, by {counters.basis}."
+        note = f"Actual tokens if {short_name(counters.cheap)} counts {size}, by {counters.basis}."
     return f"{note} Each thin line spans 9 of 10 texts."
 
 
@@ -251,10 +251,10 @@ def _row(
         return row
     low = signed_percent(misjudged.low, 0)
     high = signed_percent(misjudged.high, 0)
-    counts = f"{misjudged.estimate:,} counted, {misjudged.exact:,} by the best count"
+    counts = f"{misjudged.estimate:,} tokens by the cheap count, {misjudged.exact:,} by the best"
     row |= {
         "error": signed_percent(misjudged.error, 0),
-        "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 in 10 texts are off by {low} to {high}",
+        "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 of 10 texts are off by {low} to {high}",
     }
     verdict = room.verdict(misjudged.really(room.budget))
     row |= {"level": verdict.level, "verdict": verdict.text}
@@ -266,7 +266,7 @@ def _row(
     if counters.is_one_count and not counters.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
     elif basis_of(counters.best) == "estimate" and verdict.level != "exact":
-        row["verdict"] = f"about {verdict.text}"
+        row["verdict"] = f"estimate: {verdict.text}"
     if room.pool:
         row["pool"] = f"{room.pool_left(really):,}"
         row["pool_between"] = f"{room.pool_left(most):,} to {room.pool_left(least):,}"

@@ -85,7 +85,7 @@ class Explorer(Shown, Generic[S, F]):
         """
         check_html(path)
         with self._lock:
-            # the status as it is, not the last refusal
+            # the current status, not the last error
             status = self.kind.status(self.stage)
             state = sendable({**self.view.state, "entry": self.view.entry, "status": status})
             self._update_folds()
@@ -169,12 +169,12 @@ class Explorer(Shown, Generic[S, F]):
         self._step("redo")
 
     def reset(self) -> None:
-        """Return to the initial settings; keep the locks."""
+        """Return to the initial settings; keep the conversation and the locks."""
         self._step("reset")
 
     @property
     def settings(self) -> S:
-        """The explorer's settings, an immutable value that determines everything else."""
+        """The current settings, an immutable value that determines everything else."""
         return self.stage.settings
 
     @property
@@ -191,7 +191,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def status(self) -> str:
-        """The status sentence of the view: the state of the budget, or the last problem."""
+        """The status sentence: the state of the budget, or the last error."""
         return str(self.view.state["status"]["text"])
 
     def _run_command(
@@ -216,7 +216,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
 
     def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
-        """Run the command that a control sends, with the control's value as the remaining argument."""
+        """Run a control's command, with its value as the remaining argument."""
         with self._reporting_problems(ack, key):
             entry = self.panel[key]
             names = parameters(self.kind.commands[entry.kind])
@@ -226,7 +226,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:
-        """Hold the lock, and show an error as the status."""
+        """Take the lock, and show an error as the status."""
         with self._lock:
             try:
                 yield
@@ -268,7 +268,7 @@ class Explorer(Shown, Generic[S, F]):
             self._send_charts()
 
     def _update_folds(self, fold: str = "") -> None:
-        """Compute the open folds that are out of date or named, and show them, from any thread."""
+        """Show the open folds, recomputing those that are outdated or named."""
         with self._lock:
             self._folds.forget(fold)
             self._folds.refresh(self.stage, self.view.opened)
@@ -296,7 +296,7 @@ class Explorer(Shown, Generic[S, F]):
         elif kind == "set":
             self._set(str(values.get("key")), values.get("value"), ack, gesture)
         elif kind == "rest":
-            # A drag has ended: the texts to copy, which waited for it, are written.
+            # A drag has ended, so the texts to copy are written.
             with self._reporting_problems():
                 self._send_state(self.view.state, ack)
                 self._send_charts()
@@ -340,7 +340,7 @@ class Explorer(Shown, Generic[S, F]):
             reader = self.kind.reader(self.stage)
             # Nobody copies a text during a move; it is written when the move ends.
             texts = self.view.texts if is_moving else self.kind.texts(self.stage)
-            # All is made by now: a failure above leaves the page as it was.
+            # Everything is computed by now, so a failure above leaves the page unchanged.
             with self.view.hold_sync():
                 self.view.draw(drawn, self._serial)
                 self.view.texts = texts
@@ -349,13 +349,13 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The initial settings and the changes, for the saved notebook; None if unchanged."""
+        """The initial values and the changes to store; None if unchanged."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None
 
     def _go_on(self, kept: str) -> None:
-        """Restore the settings saved in a notebook, if the initial settings are the same."""
+        """Restore a notebook's saved settings if the initial settings are the same."""
         if not kept:
             return
         first, changed = json.loads(kept)
@@ -364,7 +364,7 @@ class Explorer(Shown, Generic[S, F]):
         for key, value in [*changed.items()] * 2:  # a control may set another one after it
             if key in self.panel.controls and self.panel.values[key] != value:
                 self._set(key, value)
-        # What can be had no more, as a file that was dropped, is left out.
+        # A value that no longer exists, such as an uploaded file, is left out.
         self._send_state(self._page_state())
 
     def _display_(self) -> View:

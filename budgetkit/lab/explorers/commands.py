@@ -5,7 +5,7 @@ to show another entry of it, so one command serves all explorers:
 
     command                   budget explorer          conversation, accuracy explorer
     preset, name="rag"        settings.preset          settings.budget_settings.preset
-    path, path="talk.json"    settings.showing("talk.json"), the name that the shelf gave what it read
+    path, path="talk.json"    settings.showing("talk.json"), with the file's name on the shelf
 
 Commands of a single explorer are in its own folder. A command gets only its annotated arguments (`reach.arguments`):
 annotate a path as `FilePath` and a counter as `CounterName`.
@@ -31,7 +31,7 @@ from budgetkit.trace import Trace, shipped_traces
 from budgetkit.trace.opening import Intake
 from budgetkit.trace.tables import UnknownColumnsError
 
-MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
+MOST_LISTED = 200  # conversations in a list; if there are more, a search box finds one
 WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",
     "short": "Drop a file, paste, or",
@@ -99,7 +99,7 @@ def _columns(undecided: PendingTable) -> Data:
     choices: list[Data] = []
     taken: set[str] = set()
     for name, label in WANTED.items():
-        # a guess by the name; the rest is left to the hand
+        # guessed by its name; the user can choose another column
         usual = (*format_table("columns")[name], *_HINTS[name])
         free = [column for column in undecided.columns if column not in taken]
         likely = [column for column in free if any(word in column.lower() for word in usual)]
@@ -169,7 +169,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
 
 
 def choose_conversation(stage: AnyStage, number: int) -> Any:
-    """Show the end of another conversation in the file, by index, counting from 0."""
+    """Show the end of another conversation in the file, by index."""
     if number == stage.settings.budget_settings.conversation:
         return stage.settings
     return stage.settings.showing_conversation(number)

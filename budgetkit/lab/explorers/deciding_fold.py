@@ -50,7 +50,7 @@ EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
 SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
 RISKS = {"0.01": "1 in 100", "0.05": "5 in 100", "0.1": "10 in 100"}
-SELDOM = 0.2  # seconds between two looks at how far it is
+SELDOM = 0.2  # seconds between two reports of the progress
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class TuningCase:
 class TuningRun:
     """One tuning run: its progress, its stop flag and its result."""
 
-    sentence: str = "Beginning"
+    sentence: str = "Starting"
     done: float = 0.0
     shown_at: float = 0.0
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -93,7 +93,7 @@ class TuningRun:
 
 
 class StoppedError(RuntimeError):
-    """The user stopped the work."""
+    """The error for a run that the user stopped."""
 
 
 class DecideFold(Content):
@@ -111,7 +111,7 @@ class DecideFold(Content):
         base = stage.settings.budget_settings
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
-            sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
+            sentence = f"Tuning needs {FEWEST} conversations: it picks a setting on each half and tests it on the other"
             open_more = "Open a file with more conversations, or try the shipped file."
             tip = "Short made-up conversations"
             return [
@@ -133,7 +133,7 @@ class DecideFold(Content):
             ]
         label = f"Tune on {many:,} conversations"
         parts.append(
-            button(label, {"tune": True}, tip="Each half measures the other half's choice")
+            button(label, {"tune": True}, tip="Each half tests the setting chosen on the other")
         )
         if run.problem:
             parts.append(text_part(run.problem, "error"))
@@ -201,13 +201,13 @@ class DecideFold(Content):
             if is_smaller and 10 * case.cut(budget) > int(demand.to_numpy().sum()):
                 preset = ""
                 if base.preset != case.base.preset:
-                    preset = f" and take the preset {PLAIN}"
+                    preset = f" and choose the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [*parts, button(f"Set the window to {window:,}{preset}", event)]
         return parts
 
     def _work(self, run: TuningRun, case: TuningCase, objective: str, risk: float) -> None:
-        """Tune in a thread of its own, and show how far it is."""
+        """Tune in a separate thread, and show the progress."""
 
         def tell(sentence: str, done: float) -> None:
             if run.stopped.is_set():
@@ -222,7 +222,7 @@ class DecideFold(Content):
             run.report = decide(case, objective, risk, tell)
         except StoppedError:
             run.problem = "Stopped; nothing was chosen."
-        # whatever it is: a run that died in silence would run for ever in the page
+        # any error: without a report, the page would show the run as running for ever
         except Exception as problem:
             run.problem = refusal(problem)["text"]
         self._again()
@@ -239,8 +239,8 @@ class DecideFold(Content):
         figure = figure_part(
             "front",
             front.title,
-            f"Means over the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence covers all of "
-            "them. Click a point to set all sliders.",
+            f"Means over the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence above covers all "
+            "of them. Click a point to set all sliders.",
             front.draw(table),
             table_text(table.drop(columns=["front", "point"])),
             "point",
@@ -265,7 +265,7 @@ def decide(
     case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
     """Find the most important lines and tune them together."""
-    # The second objective is "evidence", or "cost" or "cut" beside it; the cost needs known prices.
+    # The second objective is "evidence"; if that is the first one, "cost" with known prices or else "cut".
     costs = case.options["prices"].input is not None
     if objective == "cost" and not costs:
         raise ValueError("The price of this model is not known. Choose another objective.")
@@ -287,7 +287,7 @@ def decide(
         )
 
     progress_of = progress("One line at a time", 0, 0.4)
-    # What exceeds the window is left out, unless the current budget does.
+    # Settings that exceed the window are left out, unless the current budget exceeds it, too.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(traces, strict, values, objective, progress=progress_of, **case.options)
     if not (moved := matter(moves)):
@@ -346,7 +346,7 @@ def case_of(stage: AnyStage) -> TuningCase:
 
 
 def with_setting(stage: AnyStage, setting: Raw) -> Any:
-    """Return the explorer's settings with all lines from a row of the table."""
+    """Return the explorer's settings with all lines of a tuned setting."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)

@@ -32,7 +32,7 @@ class Kpi:
 
     Examples
     --------
-    >>> Kpi("pool", "shared pool", "-300", "What no cap claims", level="alarm").drawn["label"]
+    >>> Kpi("pool", "shared pool", "-300", "Unclaimed tokens", level="alarm").drawn["label"]
     'shared pool'
     """
 
@@ -101,7 +101,7 @@ def refusal(problem: Exception) -> Data:
     """
     sentence = str(problem)
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
-        sentence = problem.args[0]  # KeyError quotes its own
+        sentence = problem.args[0]  # str() of a KeyError adds quotes
     if not isinstance(problem, FORESEEN):
         place = extract_tb(problem.__traceback__)[-1]
         sentence = (
@@ -157,7 +157,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all panels; open panels have their parts, and a flag if these are outdated."""
+        """Return all panels, with the parts of the open ones."""
         return [
             {
                 "name": name,
@@ -238,6 +238,6 @@ def button(label: str, tells: Data, **more: Any) -> Data:
 
 
 def set_line(line: str, size: int) -> Data:
-    """Return the message of a button that sets a line or the window."""
+    """Return a button's message that sets a line or the window."""
     key = line if line == "window" else f"line_{line}"
     return {"kind": "set", "key": key, "value": f"{size:,}"}

@@ -99,7 +99,7 @@ def typed_number(text: str, whole: int | None = None) -> int:
 
 @dataclass(frozen=True)
 class Number:
-    """A box for a number; invalid input raises an error and keeps the current number.
+    """A box for a number, which checks typed values.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def box_text(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """The command that a control sends, with its fixed arguments and the parser of the other argument."""
+    """A control's command, with its fixed arguments and a parser for the value."""
 
     kind: str
     values: Data = field(default_factory=dict)
@@ -250,7 +250,7 @@ class Panel:
             self.add(name, value)
 
     def add(self, key: str, value: Any, sends: Input | None = None, **drawn: Any) -> None:
-        """Add a control with its value, which is a `Number` for a box of digits."""
+        """Add a control with its value; a `Number` makes a box of digits."""
         control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
         self.inputs[key] = sends or Input(key)
         if isinstance(value, Number):

@@ -141,7 +141,7 @@ def arguments(
     TypeError
         If an argument is missing, unknown or of another type.
     PermissionError
-        If an argument would open a file outside.
+        If an argument would open a file outside the reach.
     """
     model = _model(command)
     try:

@@ -1,4 +1,4 @@
-"""The reader: messages as blocks, with cuts shown at their exact place."""
+"""Pieces of messages for the reader, and the panels of a request's bill and of the checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class BilledFold(Content):
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
         if stage.results.trace is None:
-            return [text_part("Open a conversation: typed sizes are not a request.")]
+            return [
+                text_part("Typed sizes are not a request. Open a conversation to see its bill.")
+            ]
         model, messages, left = self.sent(stage)
         body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
         if stage.results.trace.tools:
@@ -40,8 +42,8 @@ class BilledFold(Content):
         if counted.exact:
             between = "exact"
         missing = [*counted.uncounted, *left]
-        more = f" Not in it: {', '.join(missing)}." if missing else ""
-        note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
+        more = f" Not counted: {', '.join(missing)}." if missing else ""
+        note = f"{counted.tokens:,} tokens ({between}) for {self.stage}. Counted by the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
 
@@ -73,7 +75,7 @@ class CheckFold(Content):
         """List the findings about the budget, or say that there are none."""
         problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
-            return [text_part(f"No problem found by the {len(CODES):,} checks of {PAGE}.", "fits")]
+            return [text_part(f"The {len(CODES):,} checks of {PAGE} find no problem.", "fits")]
         rows = [
             {
                 "key": f"{place} {problem.code}",

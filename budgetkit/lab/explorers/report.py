@@ -29,7 +29,7 @@ from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import Data, Message
 
 SETTLED = 0.7  # seconds without a change until the picture is published again
-_NAMED = 0.08  # of the bar
+_NAMED = 0.08  # smallest share of the bar that shows a name
 _LEFT = "text-align:left"
 _SMALL = "font-size:12px;color:#767676"
 #: Nothing but the explorer is shown under the picture; without a kernel, JupyterLab would show "model not found" there.
@@ -127,14 +127,14 @@ def report_html(state: Data, title: str, kept: str | None = None) -> str:
 
 
 def _bar(bar: Data | None) -> Markup:
-    """Return the window as a row of coloured cells, each as wide as its share."""
+    """Return the window as a row of coloured table cells."""
     segments = [segment for segment in bar["segments"] if segment["tokens"] > 0] if bar else []
     whole = sum(segment["tokens"] for segment in segments)
     cells = []
     for segment in segments:
         color = segment["color"]
         share = segment["tokens"] / whole
-        # A theme's own colour of letters is not known here, and a narrow segment has no room for its name.
+        # The theme's text colour is unknown here, and a narrow segment shows no name.
         ink = "#111111" if str(segment["ink"]).startswith("var") else segment["ink"]
         name = NOTHING
         if share >= _NAMED:
@@ -162,7 +162,9 @@ def strip_table(strip: Data | None) -> Markup:
         element("tr", *(element("td", row[name], style=_LEFT) for name in heads))
         for row in (heads, *strip["rows"])
     ]
-    note = strip["note"].replace(" Each thin line spans 9 of 10 texts.", "")  # lines of the page
+    note = strip["note"].replace(
+        " Each thin line spans 9 of 10 texts.", ""
+    )  # only the page has these lines
     heading = element("p", element("b", strip["title"]), " ", note)
     return joined([heading, element("table", *rows)])
 
@@ -173,7 +175,7 @@ _LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
 _WITHOUT = "Without JavaScript, figures are static and tables stay closed."
 _FOOT = "Made by budgetkit. This file is self-contained and makes no network requests."
-_HERE = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
+_HERE = "<!-- data -->"  # placeholder for the data; all texts are escaped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +195,7 @@ def page(
     text: str,
     lead: Lead | None = None,
 ) -> str:
-    """Return a report with key figures, a request slider, figures, tables and set-up."""
+    """Return an explorer's report as one HTML page."""
     begin: list[Markup] = []
     shown = charts
     if lead is not None:
@@ -228,7 +230,7 @@ def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data
     before, behind = around
     for rows, longest in (*_LEVELS, (0, -1)):
         shown: Data = {}
-        if requests and longest >= 0:  # messages with at most so many characters; at last none
+        if requests and longest >= 0:  # shortened messages; none in the last attempt
             messages = [_message(message, longest) for message in requests["messages"]]
             shown = {**requests, "messages": messages}
         page = f"{before}{_json({'requests': shown, **data(rows)})}{behind}"
@@ -353,7 +355,7 @@ def _figure(name: str, chart: Data) -> Markup:
 
 
 def replay_requests(outcome: Replay, request: int) -> Data:
-    """Return the requests of a replay, and when each message is added and removed."""
+    """Return a replay's requests, and the messages that each contains."""
     placed = outcome.placed
     return {
         "by": "turn" if len(placed.requests) == len(outcome.trace.turns) else "request",

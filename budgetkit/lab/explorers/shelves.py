@@ -65,7 +65,7 @@ def vocabulary_name(counter: Counter) -> str:
 def advice(counter: Counter) -> str:
     """Return advice on a more accurate count, or "" if there is none.
 
-    It starts with a blank.
+    It starts with a space.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """Entries of one kind by name; call it with a name to get an entry."""
+    """A collection of entries by name; call it to get an entry."""
 
     #: The noun for an entry, for errors about unknown names.
     noun: ClassVar[str]
@@ -156,7 +156,7 @@ class Shelf(ABC, Generic[Entry]):
         self._entries = other._entries
 
     def add(self, name: str, entry: Entry) -> str:
-        """Add an entry and return its name, with a number if the name is taken."""
+        """Add an entry under a free name, and return that name."""
         free_name = name
         number = 1
         while free_name in self.names and self(free_name) != entry:
@@ -261,7 +261,7 @@ class Texts(Shelf[Corpus]):
         """Add texts, except empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
-            raise ValueError(f"No text in {one_line(name)}. Pass at least one document.")
+            raise ValueError(f"No text in {one_line(name)}. Pass at least one document with text.")
         return super().add(name, corpus_with_text)
 
     def _called(self, path: str) -> str:
@@ -275,7 +275,7 @@ class Texts(Shelf[Corpus]):
             return read_texts(source)
         # The content of an uploaded file; errors name the upload.
         with tempfile.TemporaryDirectory() as place:
-            # a folder of its own, since documents name their folder as their source: never that of a random name
+            # a folder with a fixed name, because documents name their folder as their source
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
             try:
                 path.parent.mkdir()
@@ -292,7 +292,7 @@ def title_of(name: str, trace: Trace) -> str:
     return name if trace.title == trace.id else trace.title
 
 
-MOST = 4_000  # frames and columns that are kept; what is slow to count stays longest
+MOST = 4_000  # frames and columns that are kept; slow counts are kept longest
 MOST_LARGE = 64  # replays, figures and filled windows that are kept: each may take megabytes
 LONG = 200  # messages of a conversation whose counting is reported
 
@@ -323,7 +323,7 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Add a counter and return its name; return a name or None unchanged.
+        """Add a counter and return its name; a name is returned unchanged.
 
         Different counters must have different names.
         """

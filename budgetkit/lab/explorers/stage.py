@@ -63,7 +63,7 @@ AnyStage = Stage[Any, Any]
 
 
 def nothing(_stage: AnyStage) -> Data:
-    """Return no data."""
+    """Return empty data for a part that an explorer lacks."""
     return {}
 
 

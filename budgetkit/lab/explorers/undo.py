@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 STEPS_BACK = 200
-ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
+ONE_MOVE = 1.0  # longest pause within one undo step, in seconds
 S = TypeVar("S")
 
 
@@ -61,7 +61,7 @@ class Gesture:
         if not name:
             return ""
         now = time.monotonic()
-        is_held = name.startswith("drag ")  # a hand may rest in the middle of a move
+        is_held = name.startswith("drag ")  # a drag may pause
         self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
         self._last = name
         self._when = now

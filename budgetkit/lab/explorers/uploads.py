@@ -9,7 +9,7 @@ from budgetkit.lab.explorers.view import View
 from budgetkit.message import Data
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
-MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
+MOST = 4  # uploads at once; a closed page never finishes its own
 
 
 class Uploads:
@@ -21,7 +21,7 @@ class Uploads:
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: Data, data: bytes) -> None:
-        """Store a piece of an uploaded file, and read the file after its last piece."""
+        """Store a piece of an upload; the last piece opens the file."""
         try:
             serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
             size, offset = (int(content[field]) for field in ("size", "offset"))
@@ -32,7 +32,7 @@ class Uploads:
             ) from None
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:
-            return  # a late piece of a file that was refused, or that gave way to newer ones
+            return  # a late piece of a file that was rejected or replaced
         part = self._parts.setdefault(serial, bytearray())
         part += data
         if len(part) > LARGEST:

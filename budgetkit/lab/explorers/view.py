@@ -111,7 +111,7 @@ class View(anywidget.AnyWidget):
 
     @staticmethod
     def _trait_to_json(value: Any, _widget: Any) -> Any:
-        # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
+        # Half an emoji at the end of a shortened text would make the whole message invalid.
         return sendable(value)
 
     def send_plotly(self) -> None:
@@ -137,7 +137,7 @@ class View(anywidget.AnyWidget):
 
 
 class Shown:
-    """An object that a cell shows as a view, with a static picture for use without a kernel."""
+    """An object with a view, and a static picture for use without a kernel."""
 
     view: anywidget.AnyWidget
 

@@ -40,9 +40,9 @@ from budgetkit.lab.figures.scales import (
 Spec = dict[str, Any]
 Box = tuple[float, float, float, float]
 WIDTH = 640  # pixels
-_HERE = "here"  # the name of the line that stands at the chosen turn or request
+_HERE = "here"  # the name of the line that marks the chosen turn or request
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
-# what is no finite number, and where a note or a line names a place
+# Non-finite numbers, and the keys of a note's or line's position.
 _WRITTEN = re.compile(r"\b(?:nan|inf)\b")
 _PLACES = ("x", "y", "x0", "x1", "y0", "y1", "ax", "ay")
 # pixels above and below
@@ -324,7 +324,7 @@ def known(spec: Spec) -> tuple[Spec, int]:
             known_places = [place for place, y in enumerate(trace["y"]) if y is not None]
             for side in ("x", "y"):
                 trace[side] = [trace[side][place] for place in known_places]
-        elif "stackgroup" in trace:  # what stands on it goes on from what was reached
+        elif "stackgroup" in trace:  # the areas above it continue from the same height
             trace["y"] = [y or 0 for y in trace["y"]]
         elif isinstance(trace.get("base"), list):
             sizes = zip(trace["x"], trace["base"], strict=True)

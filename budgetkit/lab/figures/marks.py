@@ -16,7 +16,7 @@ from budgetkit.lab.figures.scales import INK, Scale, number, plain_text, svg_lab
 Spec = dict[str, Any]
 Point = tuple[float, float]
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
-# corners of what is no circle, from its middle
+# Corners of the symbols other than the circle, from the centre.
 _SYMBOLS = {
     "triangle-down": ((-1, -0.8), (1, -0.8), (0, 1)),
     "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
@@ -24,7 +24,7 @@ _SYMBOLS = {
     "line-ns": ((0, -1), (0, 1)),
 }
 _MOST = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
-_GROUP = 0.8  # of a step of an axis that the boxes of one name share
+_GROUP = 0.8  # share of an axis step that the boxes of one name fill
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw the line, area, points and texts that a trace's mode asks for."""
+    """Draw a trace as a line, area, points or texts."""
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
     runs = [_stepped(run, line) for run in _runs(trace, plot)]

@@ -201,7 +201,7 @@ class Question(Generic[P]):
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
         """Return a plotly figure that a notebook stores with its SVG."""
-        with extra("lab", "a figure of plotly's"):
+        with extra("lab", "a plotly figure"):
             stored = import_module("budgetkit.lab.figures.stored")
 
         spec = self.spec(*args, **options)
@@ -360,7 +360,7 @@ def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
 
 
 def label(name: str, longest: int = 18) -> str:
-    """Return a name shortened to leave room for the bars.
+    """Return a name shortened to fit beside bars.
 
     Examples
     --------
@@ -393,7 +393,7 @@ def end_labels(
     lowest = min(map(min, lines.values()))
     floor = (
         lowest - gap if lowest < 0 else 0.0
-    )  # below a line under zero there is room for its name
+    )  # below a negative line there is space for its label
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):

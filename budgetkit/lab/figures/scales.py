@@ -1,4 +1,4 @@
-"""Scales: positions of values in pixels, and the ticks of an axis."""
+"""Scales: axes in pixels with their ticks, texts in SVG, and saved pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from budgetkit.files import write_whole
 # No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
 INK = "#797979"
 GRID = "rgba(128,128,128,0.25)"
-LETTER = 6.5  # pixels of one at 12 px, of fonts without serifs on average
+LETTER = 6.5  # mean width of a letter in sans-serif fonts at 12 px, in pixels
 LINE = 15  # pixels from one line of text to the next
 _RGBA = re.compile(r"rgba\(([\d.]+),\s*([\d.]+),\s*([\d.]+),\s*([\d.]+)\)")
 _MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)')
@@ -161,7 +161,7 @@ def png(drawn: str) -> bytes:
         page.write_text(f"{DOCTYPE}{element('meta', charset='utf-8')}{body}", encoding="utf-8")
         options = [*_ALONE, f"--user-data-dir={folder}/profile", f"--screenshot={picture}"]
         options.append(f"--window-size={size[1]},{size[2]}")
-        if getattr(os, "geteuid", lambda: 1)() == 0:  # it does not start as root else
+        if getattr(os, "geteuid", lambda: 1)() == 0:  # otherwise it does not start as root
             options.append("--no-sandbox")
         done = subprocess.run(
             [program, *options, page.as_uri()], capture_output=True, timeout=_PATIENCE
@@ -177,7 +177,7 @@ def png(drawn: str) -> bytes:
 Spec = dict[str, Any]
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _FORM = re.compile(r"(\+?)(,?)\.(\d+)(~?)([fr%])")
-ROOM = 0.05  # of what is shown, on either side, where an axis has no range of its own
+ROOM = 0.05  # margin on either side of an axis without its own range, as a share
 _ROUND = (1, 2, 2.5, 5, 10)
 
 

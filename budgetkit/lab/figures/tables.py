@@ -133,7 +133,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
         }
         for name in (across, up)
     )
-    # No setting lies to the lower left of the best ones, so their names stand there, one under the other.
+    # No setting lies to the lower left of the best ones, so their names are placed there, one below the other.
     gap = table[up].max() / 20
     least = float("inf")
     names = []
@@ -160,7 +160,7 @@ CUT = "cut in all"
 
 
 def _moved(swept: pd.DataFrame) -> list[str]:
-    # A table from elsewhere does not say which of its columns were moved: all that stand where lines stand.
+    # A table without that list of varied lines has them before its section column.
     names = [str(name) for name in swept.columns]
     return list(swept.attrs.get(LINES, names[: names.index("section")]))
 
@@ -233,7 +233,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
             f"sweep_map needs exactly two varied lines of the budget, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
-    # The other columns before the section tell one demand from another.
+    # The other columns before the section distinguish the demands.
     names = [*map(str, swept.columns)]
     keys = [*dict.fromkeys([*moved, *names[: names.index("section")]])]
     whole = swept.groupby(keys, sort=False, as_index=False)[["cut"]].sum()

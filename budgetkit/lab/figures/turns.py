@@ -64,7 +64,7 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Add up the ledger by message, or by part if there is no message."""
+    """Add up the ledger by message; rows without a message stay separate."""
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
@@ -186,7 +186,7 @@ def _draw_turns(table: Columns) -> Spec:
     first, last = (turns[0], turns[-1]) if len(turns) > 1 else (turns[0] - 0.5, turns[0] + 0.5)
     x = {"title": "turn", "range": [first, last], "showgrid": False, **counted(len(turns))}
     y = {**TOKENS, "range": [low * 1.1, top], "nticks": 6}
-    # Lines that end on one number share one name.
+    # Lines that end at the same number share one label.
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(table[column][-1], []).append(column)
@@ -304,11 +304,11 @@ def _draw_counts(table: Columns) -> Spec:
     section = str(table["line"][0])
     names = {"error": "count"}
     dots = {"color": ALARM, "width": 2, "dash": "dot"}
-    text = "rough count minus exact count"
+    text = "cheap count minus best count"
     lines = [named_line(table["turn"], table["error"], text, "%{y:+,}", line=dots)]
-    if section != ALL:  # what is usable does not depend on any count
+    if section != ALL:  # the usable window does not depend on any count
         names["shift"] = f"{plain(section)} budget"
-        text = f"{names['shift']} by the rough count, minus that by the exact count"
+        text = f"{names['shift']} by the cheap count, minus that by the best count"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
     low = min(0, *(min(table[name]) for name in names))
@@ -336,4 +336,4 @@ def _say_counts(table: Columns) -> str:
 
 
 #: Draw a cheap counter's error in a conversation, and its effect on the history budget.
-counter_error = Question("What does a rough count cost?", _answer_counts, _draw_counts, _say_counts)
+counter_error = Question("What does a cheap count cost?", _answer_counts, _draw_counts, _say_counts)

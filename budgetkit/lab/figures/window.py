@@ -158,7 +158,7 @@ def left_of_pool(plan: Plan) -> int:
 
     Examples
     --------
-    A required section takes what it needs, also above its cap; the pool is the first to give it.
+    A required section may exceed its cap; the extra tokens come from the pool first.
 
     >>> import budgetkit as bk
     >>> budget = bk.Budget(500, [], [bk.Allocation("system", 100, required=True), bk.Allocation("history", 300)])

@@ -1,4 +1,4 @@
-"""The page of the accuracy explorer: key figures, and figures."""
+"""The page of the accuracy explorer: its key figures and its charts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIGURES = ("strip", "rooms", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
-    """Return the state of the view."""
+    """Return the state of the page: source, key figures and figures."""
     return {
         "source": source(stage),
         "kpis": [*_errors(stage.results), *_costs(stage.results)],
@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's name for a key figure, with "estimate" if it is one.
+    """Return a counter's short name, with "estimate" if it is one.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def short_counter_label(count: Counter) -> str:
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
     name = figure_name(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
-    # Where there is no room for all of it, it breaks there and not in a word.
+    # A long name breaks after a colon, not inside a word.
     return counter_label(count, name.replace(":", ":\u200b"))
 
 
@@ -67,24 +67,24 @@ def _errors(results: AccuracyResults) -> list[Data]:
     if not error.mean():
         side = ""
     shown = short_counter_label(results.counter)
-    tip = f"95th percentile of the error's size, over {len(size):,} documents"
-    last = _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst)
+    tip = f"The error of 95 of 100 documents is at most this large, measured on {len(size):,} documents"
+    last = _kpi("p95", "95th-percentile error", as_percent(float(size.quantile(0.95))), tip, worst)
     if len(size) < needed(0.05):  # their 95th percentile is their largest
-        tip = "Largest error; a 95th percentile needs 19 documents"
-        last = _kpi("p95", f"all {len(size):,} within", as_percent(float(size.max())), tip, worst)
+        tip = f"The largest error of {len(size):,} document{'s' * (len(size) > 1)}; a 95th percentile needs 19"
+        last = _kpi("p95", "largest error", as_percent(float(size.max())), tip, worst)
     return [
         _kpi(
             "mape",
             "mean error",
             as_percent(size.mean()),
-            f"Mean absolute error of {name}, over {len(size):,} documents",
+            f"Mean absolute error of {name}, over {len(size):,} document{'s' * (len(size) > 1)}",
             shown,
         ),
         _kpi(
             "bias",
             "mean bias",
             signed_percent(error.mean()),
-            "Mean signed error; below 0: too few tokens",
+            "Mean error with its sign; below 0, the count is too low",
             side,
         ),
         last,
@@ -101,13 +101,13 @@ def _costs(results: AccuracyResults) -> list[Data]:
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is also wasted"
+    waste = f"Usable tokens that stay empty on average, of {costs['usable']:,.0f}; an unused buffer counts as wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
-    needs = f"{tokens}; seen texts need {as_percent(buffer.needed)}"
+    needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
         "Share of windows expected to overflow with the current budget. The buffer is a forecast for new texts, "
-        f"based on {buffer.documents:,} measured texts"
+        f"based on {buffer.documents:,} measured text{'s' * (buffer.documents > 1)}"
     )
     return [
         _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),
@@ -135,7 +135,7 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "
 
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
 CHART_RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
-LANGUAGES = 36  # bars that can still be told apart
+LANGUAGES = 36  # bars that a reader can still distinguish
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
@@ -165,7 +165,7 @@ def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
 def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     results = stage.results
     if name == "rooms":
-        # Actual tokens for an estimated one, at the median and at the risk.
+        # Actual tokens for each estimated token, at the median and at the risk.
         risk = results.settings.risk
         ratio = results.filled_windows.at(risk)
         worst = float(np.quantile(ratio, 1 - risk, method="higher"))
@@ -180,7 +180,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
     if name == "speeds":
         return speeds(stage)
     if name == "tax":
-        # The characters that fill the window; of prose, if there is any.
+        # The characters that fill the window, of prose if there is any.
         errors = results.buffer_errors
         prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
         languages = prose if prose["language"].nunique() > 1 else errors
@@ -196,7 +196,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
-    """Return the buffers for several risks, including the accepted one, from the same windows."""
+    """Return the buffers for several risks and the accepted one."""
     window = results.buffer.window
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
@@ -206,14 +206,14 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         size = buffer.reserve.size
-        # What the budget holds back: a share is rounded.
+        # The tokens that the budget reserves; a share is rounded.
         tokens = size.of(window) if isinstance(size, Share) else size
         rows.append(row | {"tokens": tokens, "warning": buffer.warning})
     return pd.DataFrame(rows)
 
 
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
-    """Return the error and speed of the core's counters, the chosen one and the reference."""
+    """Return the error and the speed of several counters."""
     results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
@@ -247,7 +247,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     window = results.budget.window
     match name:
         case "strip":
-            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} documents"
+            off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} of the texts"
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
@@ -260,13 +260,11 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
                 for tokens in pool.iloc[[0, 1, -1]].astype(int)
             )
             pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
-            sentence = (
-                f"By the cheap count, {pool_of} has {looks}; by actual tokens, the median is {half}"
-            )
+            sentence = f"By the cheap count, {pool_of} has {looks}. By actual tokens, it typically has {half}"
             history = table[table["line"] == results.budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:
-                stays = f" The {results.budget.remainder} budget is not touched."
+                stays = f" The {results.budget.remainder} budget does not change."
             return f"{sentence}, and {held_back} with the buffer, which is sized for a full window.{stays}"
         case "buffers":
             buffer = results.buffer
@@ -275,7 +273,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             certainty = buffer.warning or "the bars are 95 % intervals"
             return f"For a risk of {100 * buffer.risk:g} %, reserve {back}; {certainty}."
         case "speeds":
-            return "Speed measured just now on this machine with these texts; error over the selected documents."
+            return "The speed was measured just now on this machine; the error covers the selected documents."
     # How much text fills the window.
     base = "English" if (table["language"] == "en").any() else "the cheapest"
     size = first["characters_in_window"]

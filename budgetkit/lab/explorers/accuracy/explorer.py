@@ -1,4 +1,4 @@
-"""AccuracyExplorer, its controls and its commands: a cheap count's error and its cost."""
+"""The AccuracyExplorer class, its controls and its commands."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _shortened(name: str) -> str:
 
 
 def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Return the settings with another cheap counter."""
+    """Choose the cheap counter whose error is measured."""
     return replace(stage.settings, counter=name.strip())
 
 
@@ -144,7 +144,7 @@ def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings
 
 
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
-    """Return the settings with another accepted risk of an overflow."""
+    """Set the accepted risk of an overflow, as a share of windows."""
     return replace(stage.settings, risk=round(chance, 6))
 
 
@@ -160,7 +160,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Choose a document by position; None means the document with the largest error."""
+    """Choose a document by position; None means the largest error."""
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(
@@ -195,13 +195,13 @@ def reader(stage: AccuracyStage) -> Data:
 
 
 def heading(stage: AccuracyStage) -> str:
-    """Return the title of a report, with the two counters and the texts."""
+    """Return a report's title: the two counters and the texts."""
     results = stage.results
     return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """Explore a cheap counter's error and a safe buffer for it.
+    """An explorer of a cheap counter's error and its safe buffer.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def counter_label(count: Counter, short: str = "") -> str:
-    """Return a counter's name, or a shorter one, with "estimate" if it is one.
+    """Return a counter's name, marked as an estimate if it is one.
 
     Examples
     --------
@@ -55,10 +55,10 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Describe how certain a buffer is; this is unknown for a single document."""
+    """Return the confidence interval of a buffer, in words."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
-    return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
+    return f"95 % interval: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
 def status(stage: AccuracyStage) -> Data:
@@ -120,7 +120,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
         return f"{expected}; that is within the risk of {100 * risk:g} %."
     sentence = (
         f"{expected}. Reserve {as_percent(buffer.share)} of the window "
-        f"({results.buffered_budget.sizes['safety']:,} tokens) to expect at most {_often(risk)}."
+        f"({results.buffered_budget.sizes['safety']:,} tokens) to expect overflows in at most {_often(risk)}."
     )
     if not (results.errors["error"] < 0).any():
         sentence += " None of these texts is undercounted; the forecast is for unseen texts."
@@ -155,7 +155,7 @@ def _other(results: AccuracyResults) -> str:
     if spread := spread_of(results.exact):
         low, high = (signed_percent(end, 0) for end in spread)
         between = f", {low} to {high} off for 9 of 10 texts"
-    return f"Compared with {truth(results)}, itself an estimate{between}; so are all errors."
+    return f"Compared with {truth(results)}, itself an estimate{between}; all errors are estimates, too."
 
 
 def truth(results: AccuracyResults) -> str:
@@ -173,7 +173,7 @@ def source(stage: AccuracyStage) -> str:
     errors = results.errors
     size = f"{many(len(every), 'document')}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
-    exactly = "counted exactly with" if results.exact.exact else "beside"
+    exactly = "counted exactly with" if results.exact.exact else "compared with"
     left = ""
     if corpus.problems:
         names = [f"{Path(p.name).name} ({p.reason})" for p in corpus.problems[:MOST_NAMED]]
@@ -220,7 +220,7 @@ def accuracy_program(results: AccuracyResults) -> str:
 
 def provenance(results: AccuracyResults) -> str:
     """Describe the basis of the buffer in one line."""
-    kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
+    kind = f" sized for {kind_name(results.kind)}," if results.kind else ""
     warning = f"; {results.buffer.warning}" if results.buffer.warning else ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "

@@ -53,7 +53,7 @@ class AccuracySettings:
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
-        """Return the settings with another budget, without another model's exact counter."""
+        """Return the settings with another budget; another model resets the reference counter."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
@@ -73,12 +73,12 @@ class AccuracySettings:
         return replace(start, corpus=self.corpus)
 
 
-# What stands for the language where none is told; so does a role.
+# Values of the language column for an unknown language, besides the roles.
 _NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the documents' kinds of text in order, each a class and a language.
+    """Return the kinds of text in order, each a class and a language.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the documents' labels for a kind in any spelling, or ().
+    """Return the kind of text with these labels, in any spelling.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def kind_name(kind: tuple[str, ...]) -> str:
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
     """Return the kind of more than half of the documents, or ().
 
-    () also for texts of a single kind or of an unknown language.
+    The result is also () for texts of a single kind or of an unknown language.
 
     Examples
     --------
@@ -140,11 +140,11 @@ def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
 
 SAMPLE = 300_000  # characters
 ROUNDS = 3
-_LONG = 0.15  # seconds; what takes longer is measured once
+_LONG = 0.15  # seconds; a slower counter is measured once
 
 
 def speed(count: Counter, texts: Sequence[str]) -> float:
-    """Measure how fast a counter is.
+    """Measure a counter's speed, in megabytes per second.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class CountedTexts:
 
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Split a list of texts into batches of a number of characters.
+    """Split texts into batches of about `BATCH` characters.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     errors = all_errors[selected(all_errors, settings, kind)]
     key = (texts.name, count.name, exact.name, kind, settings.classes)
 
-    # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
+    # The buffer of a known kind is computed from all kinds; a given mix uses only the shown documents.
     buffer_kinds = kind or settings.classes or ()
     mix = settings.window_mix
     buffer_errors = errors
@@ -301,7 +301,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     windows = fill(buffer_errors)
     buffer = windows.read_off(settings.risk)
     if buffer_errors is not errors and WORST in buffer.warning:
-        # Too few documents to tell kinds apart: another kind must not speak for the one at hand.
+        # With too few documents to distinguish kinds, only the shown documents are used.
         buffer_errors = errors
         windows = fill(errors)
         buffer = windows.read_off(settings.risk)
@@ -317,11 +317,11 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
         return library.once_large((key, *sizes, mix, len(buffer_errors), "costs"), measure)
 
-    # The preset's typical sizes, or the caps of a budget of one's own.
+    # The preset's typical sizes, or the caps of a custom budget.
     demand = typed_demand(settings.budget_settings, budget)
     if not any(demand.values()):
         demand = {section: cap or 0 for section, cap in budget.caps.items()}
-    # The document that was chosen while it is shown, else the one counted worst.
+    # The chosen document if it is shown, otherwise the one with the largest error.
     document = settings.document
     if document is None or document not in errors.index:
         document = int(errors.index[int(errors["error"].abs().to_numpy().argmax())])

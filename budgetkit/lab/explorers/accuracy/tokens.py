@@ -56,7 +56,7 @@ def token_pieces(text: str, exact: ExactCounter) -> list[Token]:
     for number, data in zip(exact.tokens(text), exact.pieces(text), strict=True):
         waiting.append((number, data))
         characters += decoder.decode(data)
-        if not decoder.getstate()[0]:  # no character is begun and not ended
+        if not decoder.getstate()[0]:  # no character is incomplete
             results += _shared(waiting, characters)
             waiting = []
             characters = ""
@@ -71,9 +71,9 @@ def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
 
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
-    """Return a document as the page reads it."""
+    """Return a document as lines of coloured tokens for the page."""
     if isinstance(exact, CalibratedCounter):
-        exact = exact.counter  # the vocabulary that the estimate begins with
+        exact = exact.counter  # the counter whose counts the estimate scales
     if not isinstance(exact, ExactCounter):
         note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
@@ -90,8 +90,8 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         split = f" {FURTHER} marks another token of the same character."
     kind = "estimates" if basis_of(count) == "estimate" else "counts"
     note = (
-        f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
-        "lines need not add up to the document."
+        f"{part}{len(tokens):,} tokens of {of}, in alternating colours.{split} {count.name} {kind} each line by "
+        "itself, so lines need not add up to the document."
     )
     return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
 

@@ -37,7 +37,7 @@ BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
 def bar(stage: BudgetStage) -> Data:
-    """Return the bar of the window."""
+    """Return the window's bar as data for the page."""
     plan = stage.results.plan
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
@@ -124,19 +124,19 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
 
 
 def _is_beside(budget: Budget, claim: Claim) -> bool:
-    """Return True for the answer's reserve if the window does not include the answer."""
+    """Return True for an answer's reserve outside the window."""
     serves = {reserve.name: reserve.serves for reserve in budget.reserves}
     return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
 
 
 def claim_name(plan: Plan, claim: Claim, rest: str | None) -> str:
-    """Return the bar's name for a claim, or for tokens that nothing claims."""
-    # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
+    """Return the bar's name for a claim, or for unclaimed tokens."""
+    # Sections without a cap draw on the shared pool; the bar shows the rest of it.
     if claim.kind != "pool" or (rest is None and claim.tokens == plan.budget.shared_pool):
         return claim.line
     if rest is not None:
         return "free"
-    return "left of pool"
+    return "left in pool"
 
 
 def _tip(plan: Plan, claim: Claim, name: str) -> str:
@@ -144,7 +144,7 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
     if _is_beside(plan.budget, claim):
         return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
     share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
-    if name == "left of pool":
+    if name == "left in pool":
         pool = plan.budget.shared_pool
         drawn = [
             f"{g.section} took {g.granted:,}"
@@ -201,7 +201,7 @@ def nice_step(window: int) -> int:
 
 
 def scene(stage: BudgetStage) -> Data:
-    """Return the state of the view."""
+    """Return the state of the page: source, key figures, bar and figures."""
     return {
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis(stage.results)],
@@ -215,7 +215,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
     """Return the names of the figures that have data."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
-        # First what somebody opens an explorer for.
+        # The figure that users look for comes first.
         names = ["turns", "sections", "waterfall", "errors"]
     if results.conversations is not None:
         names.append("conversations")
@@ -223,7 +223,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
 
 
 def kpis(results: BudgetResults) -> list[Kpi]:
-    """Return the key figures."""
+    """Return the key figures of the budget, and its first cut."""
     kind = results.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
     rows.append(_kpi("usable", "usable", results, lambda plan: plan.budget.usable))
@@ -241,7 +241,7 @@ def kpis(results: BudgetResults) -> list[Kpi]:
         first = Kpi("first", "first cut", "none", tip)
         if results.first_cut is not None:
             turn, section = results.first_cut
-            tip = f"{tip} {section} loses most there"
+            tip = f"{tip} There, {section} loses most."
             first = Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")
         rows.append(first)
     return rows
@@ -255,7 +255,7 @@ def _kpi(
     change = ""
     if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
         moved = value - number(pinned)
-        change = f"{signed(moved, always=True)} vs. pinned" if moved else "as pinned"
+        change = f"{signed(moved, always=True)} vs. pinned" if moved else "same as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     level = "alarm" if value < 0 else ""
     narrow = short(value).replace("-", "−")
@@ -263,7 +263,7 @@ def _kpi(
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the figures of the page."""
+    """Return the figures as data for the page, by name."""
     drawn = {}
     for name in shown_figures(stage.results):
         question, table, note = _figure(name, stage.results)
@@ -279,10 +279,10 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
     if name == "waterfall":
         table = figures.waterfall.answer(results.plan)
         left = signed(table["tokens"][-1])
-        shares = f"caps: the shared pool has {left}"
+        shares = f"caps leaves {left} tokens in the shared pool"
         if takes_the_rest(budget):
-            shares = f"the demand of the other sections: {table['line'][-1]} may have {left}"
-        return figures.waterfall, table, f"Window minus reserves minus {shares} tokens."
+            shares = f"the other sections' demand leaves {left} tokens for {table['line'][-1]}"
+        return figures.waterfall, table, f"The window minus reserves and {shares}."
 
     if name == "sections":
         table = figures.sections.answer(results.plan)
@@ -292,7 +292,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         if granted == demand:
             note = f"All {demand:,} tokens asked for are granted{at}."
         if not demand:
-            note = "Nothing is asked for; type sizes in, or open a conversation."
+            note = "No section asks for tokens. Type sizes in, or open a conversation."
         return figures.sections, table, note
 
     if name == "turns" and results.turns is not None:
@@ -318,15 +318,15 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             table[column][results.turn - 1]
             for column in ("line", "error", "error_percent", "shift")
         )
-        size = "equal to"
+        size = "the same as"
         if error:
-            size = f"{abs(percent):.1f} % {'higher' if error > 0 else 'lower'} than"
-        note = f"At turn {results.turn:,}, {counts.cheap_name} is {size} {counts.best_name}"
+            size = f"{abs(percent):.1f} % {'more' if error > 0 else 'less'} than"
+        note = f"At turn {results.turn:,}, {counts.cheap_name} counts {size} {counts.best_name}"
         if line != ALL:
-            moved = "right"
+            moved = f"does not change the {line} budget"
             if shift:
-                moved = f"{abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
-            note += f", which makes the {line} budget {moved}"
+                moved = f"makes the {line} budget {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+            note += f", which {moved}"
         return figures.counter_error, table, f"{note}."
 
     if name == "conversations" and results.conversations is not None:
@@ -334,11 +334,11 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
         note = f"{lost} lose something in at least one turn.{_cut_anywhere(results.conversations)}"
         return figures.conversations, table, note
-    raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
+    raise LookupError(f"These settings have no figure {brief(name)}. Open a conversation.")
 
 
 def _cut_anywhere(requests: RequestBatch) -> str:
     """Return a note if there are too many messages to plan one by one."""
     if requests.items is not None:
         return ""
-    return f" {len(requests.demand):,} turns are too many to plan message by message, so sections are cut anywhere."
+    return f" {len(requests.demand):,} turns are too many to plan message by message, so a cut may split a message."

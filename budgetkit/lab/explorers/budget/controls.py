@@ -2,7 +2,7 @@
 
 A command takes a stage and values, and returns the next settings.
 
-The changes of a budget serve every explorer (`explorers/commands.py`).
+Every explorer uses the commands that change a budget (`explorers/commands.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
     If a model does not have that window, its longest window is used.
     """
     name = name.strip()
-    model = found_by(name)  # one that has ended too
+    model = found_by(name)  # a retired model, too
     if model is None:
         raise UnknownModelError(name)
     settings = stage.settings.with_model(name, model)
@@ -76,7 +76,7 @@ def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSet
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
-    """Give a section its whole demand, from tokens that other caps leave unused."""
+    """Raise a section to its demand by lowering other, unused caps."""
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
@@ -102,7 +102,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Limit a line to a range; the whole window as upper limit means no limit."""
+    """Set the limits of a line; an upper limit of the window means none."""
     window = stage.results.plan.budget.window
     amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
@@ -142,12 +142,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter, or the model's own with an empty name."""
+    """Choose the plan's counter; "" means the model's own."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter to compare with, or the default with an empty name."""
+    """Choose the cheap counter to compare with; "" means the default."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)
@@ -162,7 +162,7 @@ def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
 
 
 def check_place(noun: str, number: int, last: int) -> int:
-    """Return the number of a turn or a request if there is one."""
+    """Check the number of a turn or a request, and return it."""
     if not 1 <= number <= last:
         raise ValueError(f"Unknown {noun} {brief(number)}. Choose a number from 1 to {last:,}.")
     return number
@@ -260,7 +260,7 @@ COMMANDS: Mapping[str, Callable[..., BudgetSettings]] = {
 }
 
 
-FEW = 5  # conversations that are found at a glance
+FEW = 5  # conversations that are listed without a search
 LIMITED = "output"
 RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 STEP = 0.5  # percent of the window
@@ -307,7 +307,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     model = stage.results.model
     budget = stage.results.plan.budget
     own = [(OWN, budget.name or "my own budget")] if settings.own is not None else []
-    # A window that was typed has a stop of its own, beyond the model's too.
+    # A typed window gets its own stop, even beyond the model's longest.
     stops = sorted({*window_stops(longest_window(model, budget.kind)), budget.window})
     panel.choices |= {
         "models": [listed.name for listed in models()],
@@ -334,7 +334,7 @@ def add_lines(
         is_section = name in budget.caps
         tokens = {**budget.sizes, **budget.caps}.get(name, 0)
         size = window if tokens is None else tokens
-        # A share stands at its own ratio, or at the size that a limit holds it to.
+        # The slider shows a share's own ratio, or its size after a limit.
         ratio = size / max(1, window)
         of_window = "pool" if tokens is None else f"{100 * ratio:.3g} %"
         if is_section and tokens == 0:
@@ -342,7 +342,7 @@ def add_lines(
         if isinstance(amount, Share) and Share(amount.ratio).of(window) == size:
             ratio = float(amount.ratio)
         percent = min(100.0, round(100 * ratio / STEP) * STEP)
-        # A cap of the whole window is none, and the box is empty then.
+        # A cap of the whole window means no cap, which is an empty box.
         number = Number(
             tokens,
             budget.floors.get(name, 0),
@@ -412,7 +412,7 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
     traces = stage.library.conversations(name)
     if len(traces) < 2:
         return
-    # Every move of a slider comes here, and an export may have thousands of titles.
+    # This runs at every move of a slider, and an export may have thousands of titles.
     titles = stage.library.once(
         ("titles", name), lambda: [f"{i + 1}: {trace.title}" for i, trace in enumerate(traces)]
     )

@@ -1,4 +1,4 @@
-"""BudgetExplorer, its reader of messages with their outcomes, and its panels."""
+"""The BudgetExplorer class, its reader of messages and its status."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
-# of each section: items that stay, that do not, and of the opening
+# Items shown of each section: the newest kept, the last lost, and the first.
 NEWEST = 40
 GONE = 15
 FIRST = 2
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader with the plan's items in order, or nothing for typed sizes."""
+    """Return the reader with the plan's items, empty for typed sizes."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -51,7 +51,7 @@ def reading(stage: BudgetStage) -> Data:
     items = f"{many(len(reasons), 'item')}: {sent:,} of the {many(len(trace.messages), 'message')}"
     if others := len(reasons) - sent:
         items += f", {others:,} passages or tool schemas"
-    note = f"{fates} of {items}. Click one to see why; with the arrow keys, then Enter."
+    note = f"{fates} of {items}. To see why, click an item, or select it with the arrow keys and press Enter."
     return {
         "title": f"Outcome of turn {stage.results.turn:,}",
         "note": note,
@@ -90,7 +90,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
-    """Return an item with its outcome, and its section's demand, limit and grant."""
+    """Return an item with its outcome and its section's numbers."""
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]
@@ -106,7 +106,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
             pieces = parted(before.text, after.text, MARKERS.values())
     why = "Kept whole"
     if decision.outcome != "kept":
-        why = f"{decision.outcome.capitalize()} because: {decision.reason}"
+        why = f"{decision.outcome.capitalize()}: {decision.reason}"
     return {
         **({} if decision.outcome == "kept" else {"asks": row}),
         "key": str(row),
@@ -142,7 +142,7 @@ def requests(stage: BudgetStage) -> Data:
 
 
 def status_with_reasons(stage: BudgetStage) -> Data:
-    """Return the status, with the lost section for each sentence."""
+    """Return the status, with the lost section that each sentence names."""
     notice = status(stage)
     lost = lost_sections(stage.results.plan)
     asks = []
@@ -153,7 +153,7 @@ def status_with_reasons(stage: BudgetStage) -> Data:
 
 
 def heading(stage: BudgetStage) -> str:
-    """Return the title of a report, with the budget, its window and the conversation."""
+    """Return a report's title: the budget, its window and the conversation."""
     settings = stage.settings
     budget = stage.results.budget
     trace = stage.results.trace
@@ -166,7 +166,7 @@ BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", 
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
-    """Explore a budget with sliders.
+    """An explorer of a budget, with sliders.
 
     Parameters
     ----------

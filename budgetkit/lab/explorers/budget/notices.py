@@ -26,7 +26,7 @@ def status(stage: BudgetStage) -> Data:
     if results.trace is not None and results.trace.is_silent:
         return silent(results.trace)
 
-    # What cannot be at all comes first: an overflow, reserves and caps above the window, a window that does not exist.
+    # Impossible budgets come first: an overflow, reserves and caps above the window, a window that the model lacks.
     is_overrun = plan.free < 0
     warnings = [for_the_hand(warning) for warning in plan.warnings]
     impossible = warnings[:1] if is_overrun else []
@@ -34,7 +34,7 @@ def status(stage: BudgetStage) -> Data:
         impossible.append(overcommitted(budget))
     impossible += beyond_window(budget, results.model)
 
-    # Then what is lost, each loss once: the plan's sentence has its size.
+    # Then the losses, each of them once: the plan's sentence states its size.
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
@@ -87,7 +87,7 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the reserve for the answer exceeds the model's longest answer."""
+    """Return a warning if the output reserve exceeds the longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
@@ -104,7 +104,7 @@ def missing_window(results: BudgetResults) -> list[str]:
 
 
 def for_the_hand(warning: str) -> str:
-    """Return a plan's warning without the fixes that need code.
+    """Remove the fixes that need code from a plan's warning.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def sentence(text: str) -> str:
 
 
 def source(stage: BudgetStage) -> str:
-    """Describe the source of the demands, and their counter."""
+    """Describe the conversation that is counted, and its counter."""
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:
@@ -169,13 +169,13 @@ def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
         left = f", without its {' and '.join(trace.uncounted)}"
     if basis_for(counter, model) == "exact":
         return f"counted exactly with {vocabulary_name(counter)}{left}"
-    if model.name in counter.name:  # its name says already what it rests on, and for which model
+    if model.name in counter.name:  # its name includes its basis and its model
         return f"counted with {counter.name}{left}"
     return f"counted with {counter.name}, an estimate for {model.name}{left}"
 
 
 def texts(stage: BudgetStage) -> dict[str, str]:
-    """Return the set-up in every format, with the model, the counter and the file."""
+    """Return the budget, model, counter and file as text, by format."""
     settings = stage.settings
     budget = stage.results.budget
     counter = stage.results.counter.name

@@ -100,7 +100,7 @@ class FileRequests:
 
         def count() -> pd.DataFrame:
             trace = self.traces[conversation]
-            if len(self.traces) == 1:  # of several it is said how many are counted
+            if len(self.traces) == 1:  # for several, `demands` reports the progress
                 self.library.announce(trace, self.counter)
             return trace.demand(self.counter, self.roles or None, self.framing)
 
@@ -136,7 +136,7 @@ class FileRequests:
         ):
             return RequestBatch(demand)
 
-        # The batch keeps the items: in the library they would drive out what stands there.
+        # The batch keeps the items; in the library they would displace other entries.
         def items(row: int) -> Items:
             trace, turn = at(row)
             return self._items(trace, turn)
@@ -157,7 +157,7 @@ def remembered(cut: Cut) -> Cut:
 
     def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
         key = (id(item.payload), item.tokens, limit, allocation.keep, allocation.granularity)
-        # the item is kept beside it, so that its address stays its own
+        # the entry holds the item, so that no other item gets its id
         return memo.once(key, lambda: (item, cut(item, limit, allocation)))[1]
 
     return once
@@ -165,7 +165,7 @@ def remembered(cut: Cut) -> Cut:
 
 @dataclass(frozen=True)
 class TwoCounts:
-    """The turns of a conversation by the best and by a cheap counter."""
+    """A conversation's turns by the best and by a cheap counter."""
 
     best: RequestBatch
     cheap: RequestBatch
@@ -178,7 +178,7 @@ class BudgetResults:
     """Results of the budget settings."""
 
     model: Model
-    budget: Budget  # as the user takes it away
+    budget: Budget  # to copy or save
     plan: Plan  # of the chosen turn, by the same budget with a signed deficit
     counter: Counter
     turn: int = 0  # the chosen turn, counting from 1
@@ -189,8 +189,8 @@ class BudgetResults:
     compared: TwoCounts | None = None
     conversations: RequestBatch | None = None  # all turns of all conversations in the file
     trace: Trace | None = None
-    note: str = ""  # on the model: that it is not known, or has ended
-    missing_window: int | None = None  # the window that was chosen and the model does not have
+    note: str = ""  # on an unknown or retired model
+    missing_window: int | None = None  # the chosen window, if the model lacks it
 
     @property
     def budget_results(self) -> BudgetResults:
@@ -237,7 +237,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
             return bare
         return replace(bare, pinned=allocate(pinned, typed_demand(settings, budget)))
 
-    # Both counts of every turn, and the first cut, whose row of the demand is named after its turn.
+    # Both counts of every turn, and the first cut; the index of the demand is the turn.
     best = library.counter(model)
     cheap = library.counter(settings.cheap)
     planned = replace(
@@ -298,12 +298,12 @@ def is_own(count: Counter, model: Model) -> bool:
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget that can be planned with the demands of another budget."""
+    """Return a pinned budget that accepts another budget's demands."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
 
-_LIKE = 0.6  # of 1, how like a name must be to be offered
+_LIKE = 0.6  # smallest similarity of an offered name, of 1
 
 
 class UnknownModelError(ValueError):
@@ -340,7 +340,7 @@ def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Return a budget with its preset's deficit rule, if it is valid under that rule."""
+    """Return a budget with a deficit rule, or unchanged if that is invalid."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

@@ -35,7 +35,7 @@ def resized(
 ) -> Amount | None:
     """Return an amount of the same kind with a different size.
 
-    A cap of the whole window is none. A limit of a share gives way to the new size.
+    A cap of the whole window becomes None, which means no cap. The limits of a share are widened to the new size.
 
     Examples
     --------
@@ -137,14 +137,14 @@ class BudgetSettings:
 
     @cached_property
     def planned_budget(self) -> Budget:
-        """The budget to plan with; without a role table, undeclared sections draw on its pool."""
+        """The budget to plan with; without roles, undeclared sections use its pool."""
         if self.budget.roles or self.trace is None:
             return self.budget
         return replace(self.budget, undeclared="pool")
 
     @cached_property
     def amounts(self) -> dict[str, Amount | None]:
-        """The amount of each line that has a slider; an uncapped section has its previous cap."""
+        """The amount of each slider; an uncapped section keeps its previous cap."""
         before = {line.name: line.amount for line in self.base}
         whole = with_reserves(self.budget, [reserve.name for reserve in USUAL_RESERVES])
         return {
@@ -179,7 +179,7 @@ class BudgetSettings:
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation in the file, by index, counting from 0."""
+        """Return the settings for another conversation in the file, by index from 0."""
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
@@ -206,7 +206,10 @@ class BudgetSettings:
         return replace(self, model=name, window=window, missing_window=chosen)
 
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
-        """Return the settings with another size for the window or a line; None means no cap."""
+        """Return the settings with another size for the window or a line.
+
+        None means no cap.
+        """
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)
             if line == "window":
@@ -254,7 +257,7 @@ def enough_window(budget: Budget, model: Model, is_enough: Callable[[int], bool]
 def window_stops(longest: int | None) -> tuple[int, ...]:
     """Return the stops of a window slider.
 
-    They are four for each doubling, the windows of known models, and the longest.
+    There are four stops for each doubling, and one for each usual window and the longest window.
 
     Examples
     --------
@@ -272,5 +275,5 @@ def window_stops(longest: int | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=32)
 def _made(name: str, sized: Model) -> Budget:
-    """Return a preset's budget, cached because every step of a drag needs it."""
+    """Return a preset's budget, cached for the steps of a drag."""
     return preset(name)(sized)

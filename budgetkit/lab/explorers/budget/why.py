@@ -56,13 +56,13 @@ class WhyFold(Content):
         ]
         rows = [{"key": str(i), **self._row(stage, m, of)} for i, m in enumerate(why.mends)]
         if rows:
-            sentence = "To keep it, make one of these changes:"
+            sentence = "To keep all of it, make one of these changes:"
             return [*parts, text_part(sentence), {"is": "rows", "rows": rows}]
         none = "No single change keeps all of it. Make two changes, or shorten the text."
         return [*parts, text_part(why.unmended or none)]
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Show another section or message, or return the settings with the chosen fix."""
+        """Show another loss, or return the settings with the chosen fix."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
@@ -74,7 +74,7 @@ class WhyFold(Content):
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after testing it with a new plan."""
-        row = {"text": mend.sentence, "note": "needs a locked line to change"}
+        row = {"text": mend.sentence, "note": "A locked line prevents this change."}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting does this."}
         for to in _ways(stage, mend):
@@ -125,7 +125,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
             return after is not None and not lost_sections(after)
 
         for window in enough_window(budget, stage.results.model, is_whole):
-            offer_line("Window", "window", window)
+            offer_line("Set window to", "window", window)
     return buttons
 
 
@@ -141,7 +141,7 @@ def _moved(
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
-    """Return a button for a change, with the tokens still cut and the resulting bar."""
+    """Return a button that makes a change and previews its bar."""
     if rest := sum(grant.cut for grant in after.grants):
         label = f"{label} ({rest:,} still cut)"
     shown = bar(replace(stage, results=replace(stage.results, plan=after)))
@@ -180,7 +180,7 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
-    """Yield settings that make a change, by moving a line or with a custom budget."""
+    """Yield settings that make a change to the budget."""
     settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
@@ -210,7 +210,7 @@ def _is_lost(plan: Plan, of: str | int) -> bool:
 
 def _title(plan: Plan, of: str | int) -> str:
     if isinstance(of, str):
-        return f"All of {one_line(of)}:"
+        return f"Section {one_line(of)}:"
     item = plan.decisions.columns.items[of]
     role = getattr(item.payload, "role", "item")
     speaker = "tool result" if role in RESULT_ROLES else f"{role} message"

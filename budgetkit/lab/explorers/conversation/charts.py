@@ -18,10 +18,10 @@ from budgetkit.lab.figures.question import dollars, short, table_rows
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
 from budgetkit.message import Data
 
-_MARKS = "The conversation marks which earlier messages a later one needs."
+_MARKS = "The conversation marks the earlier messages that a later one needs."
 _GUESS = (
-    "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "
-    "a number, needs the message that first contained it. This helps to compare policies but says nothing about "
+    "No messages are marked as needed, so budgetkit guesses: a message that repeats a rare word, such as a name or a "
+    "number, needs the message that first contained it. The guess helps to compare policies but says nothing about "
     "answers."
 )
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
@@ -71,7 +71,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     if first is not None:
         value = f"turn {results.turn_of(first):,}"
         change = f"request {first:,}" if results.run.by == "request" else ""
-    tip = f"The first request from which something is missing under {brief(results.main)}"
+    tip = f"The first request in which something is missing under {brief(results.main)}"
     totals = results.shown.totals
     sent = int(totals["sent"])
     cached = int(totals["cached"])
@@ -83,7 +83,7 @@ def _totals(results: ConversationResults) -> list[Kpi]:
         what = "All requests with their answers and summaries"
     return [
         Kpi("first", "first loss", value, tip, change),
-        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens in {results.requests:,} requests"),
+        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens; requests: {results.requests:,}"),
         Kpi(
             "cached",
             "read from the cache",
@@ -103,7 +103,9 @@ def _totals(results: ConversationResults) -> list[Kpi]:
 def _evidence(results: ConversationResults) -> Kpi:
     needed, present = results.shown.evidence
     guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
-    label, how = ("needed kept (guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
+    label, how = (
+        ("needed messages kept (guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
+    )
     if not needed:
         return Kpi(
             "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
@@ -123,7 +125,7 @@ def _now(results: ConversationResults) -> Kpi:
 
 MARKED = ("timeline", "caching", "dropping")
 BY_REQUEST = (*MARKED, "spending")
-MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
+MOST_ROWS = 1_000  # of a table on the page
 
 
 def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
@@ -150,7 +152,7 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
         budget = results.budget_results.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
         if budget.usable > 0.85 * budget.window:
-            del limits["window"]  # two lines that close would be read as one
+            del limits["window"]  # two lines so close look like one
         table = results.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
         return table, figures.fan.draw(table)
     if name == "spending":
@@ -218,10 +220,10 @@ def _fan_note(results: ConversationResults) -> str:
         turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
     sizes, known = results.drawn[0], len(results.trace.turns)
-    drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this conversation"
+    drawn = f"{len(sizes):,} continuations drawn from {many(known, 'turn')} of this conversation"
     drawn += " and from other conversations in its file" * (results.pace is not None)
-    # The past is certain: a band of the whole would hide the width of the growth's band.
+    # The past is known, so the range covers the growth alone.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
     growth = f"Over the next {sizes.shape[1] - known:,} turns, 90 % of them add {low:,.0f} to {high:,.0f} tokens."
-    sentence = "; ".join(parts).capitalize() or "No limit is reached in the turns drawn"
-    return f"{drawn}, unpruned. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"
+    sentence = "; ".join(parts).capitalize() or "No limit is reached in these turns"
+    return f"{drawn}, without pruning. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"

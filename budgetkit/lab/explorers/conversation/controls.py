@@ -97,18 +97,18 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Choose a prompt cache by name, or the model provider's with an empty name."""
+    """Choose a prompt cache by name; "" means the model provider's."""
     rules = stage.settings.own_cache if name == OWN else name or None
     return replace(stage.settings, rules=rules)
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Set the lifetime of the prompt cache; an empty text restores its default."""
+    """Set the lifetime of the prompt cache; "" means its default."""
     return replace(stage.settings, lifetime=name or None)
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Use the listed prices for another day; an empty text means today."""
+    """Use the listed prices of another day; "" means today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
@@ -123,7 +123,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price in dollars per million tokens, or the listed price with None."""
+    """Set a price per million tokens; None means the listed price."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}
@@ -170,7 +170,7 @@ COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
 }
 
 
-MOST_TURNS = 10_000  # that a forecast looks ahead
+MOST_TURNS = 10_000  # that a forecast may look ahead
 
 
 def controls(stage: ConversationStage) -> Panel:
@@ -186,8 +186,8 @@ def controls(stage: ConversationStage) -> Panel:
             *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
             *((name, name, "", False) for name in settings.given),
         ],
-        rules=[("", "as the model's provider"), *((name, name) for name in CACHES), *own],
-        lifetimes=[("", "as the rules say"), *((name, name) for name in LIFETIMES)],
+        rules=[("", "the model provider's rules"), *((name, name) for name in CACHES), *own],
+        lifetimes=[("", "the default of the rules"), *((name, name) for name in LIFETIMES)],
     )
     panel.group()
     add_conversations(panel, stage)
@@ -201,7 +201,7 @@ def controls(stage: ConversationStage) -> Panel:
     _add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)
-    # There is nothing here that moves another line.
+    # No locks are needed, because no command here moves another line.
     add_lines(panel, stage.budget, ("output", results.section), can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)

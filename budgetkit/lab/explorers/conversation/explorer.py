@@ -1,4 +1,4 @@
-"""ConversationExplorer, its reader of sent and missing messages, and its panels."""
+"""The ConversationExplorer class, and its reader of sent and missing messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from budgetkit.pruning.policies.systems import AnyPolicies, policies_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
-# messages that are there, that have gone, and of the opening
+# Messages shown: the newest sent, the last missing, and the first.
 NEWEST = 16
 GONE = 8
 FIRST = 2
@@ -54,7 +54,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader, with the chosen request's messages and the missing messages."""
+    """Return the reader with the chosen request's sent and missing messages."""
     results = stage.results
     outcome = results.shown.outcome
     request = results.request
@@ -62,7 +62,7 @@ def reading(stage: ConversationStage) -> Data:
     absent = outcome.absent(request)
     shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
 
-    # Summaries that stand in the request, by slot: their request, messages and tokens.
+    # Summaries in the request, by slot: their request, messages and tokens.
     summaries: Summaries = {}
     for at, slot, tokens, slots in outcome.kept.written:
         if at >= request:
@@ -88,13 +88,13 @@ def _note(results: ConversationResults, sent: int, absent: list[int], shown: set
     there = f"{many(sent, 'message')}, {int(row['sent']):,} tokens"
     compacted = len(results.shown.taken_out.intersection(absent))
     dropped = len(absent) - compacted
-    gone = f"{dropped:,} were dropped before" if dropped else "nothing was dropped before"
+    gone = f"{dropped:,} were dropped earlier" if dropped else "nothing was dropped earlier"
     known = sent + len(absent)
     left = known - len(shown)
-    cut = f" {left:,} of them are not shown." if left > 0 else ""
+    cut = f" {left:,} of all these are not shown here." if left > 0 else ""
     messages = len(results.trace.messages)
     if messages > known:
-        cut += f" Not part of it: {messages - known:,} of {messages:,} messages."
+        cut += f" The other {messages - known:,} of {messages:,} messages are not part of it."
     if compacted:
         cut = f" The session itself took out {compacted:,} more.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
@@ -107,7 +107,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Yield blocks in the conversation's order, with consecutive hidden messages in one block."""
+    """Yield a block for each shown message and each run of hidden ones."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
@@ -171,7 +171,7 @@ def _why(results: ConversationResults, at: int) -> str:
 
 
 def heading(stage: ConversationStage) -> str:
-    """Return the title of a report, with the conversation, its window and the policies."""
+    """Return a report's title: the conversation, its window and the policies."""
     base = stage.settings.budget_settings
     whose = title_of(str(base.trace), stage.results.trace)
     policies = ", ".join(stage.settings.chosen)
@@ -182,7 +182,7 @@ ConversationView = view_of("ConversationView", FIGURES)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
-    """Explore a conversation's kept messages, cache reads and cost.
+    """An explorer of a conversation's kept messages, cache reads and cost.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; it determines the window of a preset, the prompt cache and the prices. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. Without a model or budget, if the model's window would never be
-        full, a smaller one in which the policies differ is used, with a note above the key figures.
+        A window in tokens that replaces the model's. If neither model nor budget is given and the model's window would
+        never be full, a smaller window is used, in which the policies differ; the source line says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
@@ -301,12 +301,18 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """Rank the policies as `budgetkit.deciding.rank_policies` does, with their share of evidence kept."""
+        """The ranked policies, with the share of needed messages that each keeps.
+
+        The ranking is that of `budgetkit.deciding.rank_policies`.
+        """
         return self.stage.results.compared.ranking.copy()
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turn when drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        """The turns at which simulated continuations pass each limit.
+
+        They are found by :func:`budgetkit.lab.replay.forecast.first_over`.
+        """
         return self.stage.results.ahead.copy()
 
     @property

@@ -55,18 +55,16 @@ class SystemsFold(Content):
         table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
         is_same = stage.results.run.by == "request" and requests == stage.results.requests
-        recorded = "Its cost was not recorded."
+        recorded = "The cost of this conversation was not recorded."
         for row in table_rows(compared.table):
             if row["system"] == RECORDED and not np.isnan(row["least"]):
                 number = many(row["compactions"], "compaction")
                 lost = many(row["used_later"], "message")
-                recorded = (
-                    f"Recorded: {dollars(row['least'])}, {number}, dropped but used later: {lost}."
-                )
+                recorded = f"Recorded: {dollars(row['least'])}, with {number} and {lost} dropped but used later."
         drawn = figure_part(
             "rules",
             figures.rules_compared.title,
-            f"In a window of {compared.setup.budget.window:,} tokens. {recorded}",
+            f"Replayed in a window of {compared.setup.budget.window:,} tokens. {recorded}",
             figures.rules_compared.spec(compared, self._followed),
             table_text(table),
             "request" if is_same else None,
@@ -101,13 +99,13 @@ class ReadsFold(Content):
         session = stage.results.run.session
         if session is None:
             missing = (
-                "This conversation has no usage. Open a recorded session, such as made-up-session."
+                "This conversation has no recorded usage. Open a session, such as made-up-session."
             )
             return [text_part(missing)]
         drawn = figure_part(
             "cache",
             figures.cache_reads.title,
-            f"Predicted from earlier messages, times, models and settings. {MARKS}",
+            f"Cache reads are predicted from earlier messages, times, models and settings. {MARKS}",
             figures.cache_reads.spec(session),
             table_text(figures.cache_reads.table(session).head(_MOST_ROWS)),
         )
@@ -128,7 +126,7 @@ class ReadsFold(Content):
 
 def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window for comparing systems, or None for the recorded session's."""
-    # A window that the explorer chose so that policies differ is no window of a system's.
+    # The window that the explorer chose so that policies differ does not count.
     settings = stage.settings
     window = settings.budget_settings.window
     if window is not None and window != settings.chosen_window:
@@ -153,31 +151,31 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
     names: dict[int, str] = {}
     for place in order[:_MOST_CHOICES]:
         number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
-        gone = f", lost by {lost[place]:,}" if place in lost else ""
+        gone = f", lost by {lost[place]:,} rule{'s' * (lost[place] > 1)}" if place in lost else ""
         name = f"message {originals.get(place, place):,} ({messages[place].role})"
         names[place] = f"{name}: {number} {brief(terms[place])}{gone}"
     return names
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Say when each rule removes a message, and which later calls need it."""
+    """Return a row for each rule: when it removes a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
         if outcome is None:
             continue
         kept = outcome.most.kept
-        ends = [(kept.gone[place], "gone"), (kept.shrunk[place], "a placeholder")]
+        ends = [(kept.gone[place], "gone"), (kept.shrunk[place], "replaced by a placeholder")]
         at, needs, there = needed_there(outcome.most, compared.setup.pairs)
         missing = [f"{request + 1:,}" for request in at[(needs == place) & ~there][:5]]
         level = ""
-        words = "there to the end"
+        words = "kept to the end"
         if ends := [end for end in ends if end[0] >= 0]:
             first, word = min(ends, key=lambda end: end[0])
-            needed = "nothing needs it afterwards"
+            needed = "not needed afterwards"
             if missing:
                 level = "cut"
-                needed = f"needed by the call in request {', '.join(missing)}"
+                needed = f"needed later, in request {', '.join(missing)}"
             words = f"{word} from request {first + 1:,} on; {needed}"
         title = ", ".join(filter(None, [row["label"], cost_text(row["least"], row["most"])]))
         lines.append({"key": row["system"], "text": title, "note": words, "level": level})
@@ -186,7 +184,7 @@ def fates(compared: Comparison, place: int) -> list[Data]:
 
 #: Windows to try, as multiples of the current window.
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0)
-_MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
+_MANY = 2_000  # messages above which 32 replays take seconds and need a click
 
 
 class TurningFold(Content):
@@ -198,18 +196,19 @@ class TurningFold(Content):
         """Return the parts of the panel: cheapest rules by window and price."""
         messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
-            words = f"32 replays of {messages:,} messages: this takes some seconds."
+            words = f"{messages:,} messages are replayed 32 times, which takes a few seconds."
             return [text_part(words), button("Calculate", {"work": True})]
         compared = stage.results.run.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
         table = stage.results.run.turning(windows)
         read = compared.setup.cache.read
-        here = f"Here the window is {size:,} tokens and a cached token costs {read:g} times an uncached token."
+        here = f"Here, the window is {size:,} tokens, and a cached token costs {read:g} times an uncached one."
         drawn = figure_part(
             "turning",
             figures.order_turns.title,
-            f"{here} The number under a square is the change from keeping everything. The order changes at a red line.",
+            f"{here} The number under a square is the change from the cost of keeping everything. The order changes "
+            "at a red line.",
             figures.order_turns.spec(table),
             table_text(figures.order_turns.table(table)),
         )

@@ -53,14 +53,14 @@ def status(stage: ConversationStage) -> Data:
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
     more = [*over, *beside, *_recorded(results)]
 
-    # A price that is needed and not known.
+    # A required price is unknown.
     prices = results.run.prices
     if np.isnan(results.shown.totals["cost"]):
         wanted = ("input", "output", "cache_read")
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
-            f"The price for {' and '.join(missing)} of {prices.model} is unknown ({prices.source}), so the cost "
-            "cannot be computed. Type the price in dollars per million tokens."
+            f"{prices.model} has no known price for {', '.join(missing)} ({prices.source}), so the cost cannot be "
+            "computed. Type it in dollars per million tokens."
         )
 
     # Requests whose cache has expired.
@@ -68,8 +68,8 @@ def status(stage: ConversationStage) -> Data:
     if cache.lifetime is not None and cache.breakpoints != ():
         late = int((results.pauses > cache.lifetime).sum())
         if late:
-            come = f"which come more than {cache.lifetime:,.0f} s after the previous one"
-            more.append(f"The cache is gone at {late:,} requests, {come}.")
+            come = f"sent more than {cache.lifetime:,.0f} s after the previous one"
+            more.append(f"The cache has expired at {many(late, 'request')}, {come}.")
 
     first = results.shown.first_loss
     level = "fits" if first is None else "cut"
@@ -88,7 +88,7 @@ def status(stage: ConversationStage) -> Data:
     whose = f"the {limit:,} that the window leaves it"
     if limit == results.budget.caps[name]:
         whose = f"its cap of {limit:,}"
-    excess = f"There {name} asks for {demand:,} tokens, above {whose}."
+    excess = f"There, {name} asks for {demand:,} tokens, above {whose}."
     return {**notice, "more": [excess, *notice["more"]], "remedies": _remedies(stage)}
 
 
@@ -114,12 +114,12 @@ def _remedies(stage: ConversationStage) -> list[Data]:
 
     def offer(label: str, line: str, size: int) -> None:
         if fits(line, size):
-            tip = f"Then {name} fits at every request, and no message has to go."
+            tip = f"Then {name} fits at every request, and no message is dropped."
             buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
 
     offer(f"Raise {name} to", name, int(demand[name].max()))
     for window in enough_window(results.budget, model, lambda size: fits("window", size)):
-        offer("Window", "window", window)
+        offer("Set window to", "window", window)
     return buttons
 
 
@@ -136,9 +136,9 @@ def _lost(results: ConversationResults) -> str:
     parts = [f"{fates[fate]:,} {word}" for fate, word in words.items() if fates[fate]]
     start = f"From {results.named(results.shown.first_loss)} on"
     if not parts:
-        return f"{start} the budget cuts other sections short; no message is missing {under}."
+        return f"{start}, the budget cuts other sections; no message is missing {under}."
     lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
-    return f"{start} something is missing {under}: {lost} by the end."
+    return f"{start}, something is missing {under}: {lost} by the end."
 
 
 def _recorded(results: ConversationResults) -> list[str]:
@@ -169,7 +169,7 @@ def _recorded(results: ConversationResults) -> list[str]:
 
 
 def _floors(results: ConversationResults) -> list[str]:
-    """Say which floors and which requests do not fit."""
+    """Return warnings about floors and requests that do not fit."""
     sentences = []
     for name, replayed in results.replays.items():
         requests, most = replayed.over
@@ -178,7 +178,7 @@ def _floors(results: ConversationResults) -> list[str]:
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
                 f"{name}: the floor of the {results.section} ({least}) does not fit at {requests:,} of "
-                f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."
+                f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
             )
     requests, most = results.shown.too_large
     if requests and not results.shown.over[0]:
@@ -278,7 +278,7 @@ def _replay(stage: ConversationStage) -> list[str]:
     model = results.budget_results.model
     cache = f"bk.cost.CACHES[{results.rules!r}]"
     if results.rules == OWN or run.cache != CACHES[results.rules]:
-        # What differs from an empty one; the source is no number.
+        # The fields that differ from their defaults, without the source.
         defaults = {f.name: f.default for f in fields(PromptCache) if f.name != "source"}
         values = {name: getattr(run.cache, name) for name in defaults}
         changed = [f"{f}={value!r}" for f, value in values.items() if value != defaults[f]]

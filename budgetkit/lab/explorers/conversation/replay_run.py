@@ -47,7 +47,7 @@ from budgetkit.trace import Trace, usage_columns
 
 T = TypeVar("T")
 Drawn = tuple[pd.DataFrame, Data]
-_STRETCHES = 120  # of a small chart
+_STRETCHES = 120  # parts of a conversation in a small chart
 
 
 class Replayed:
@@ -89,7 +89,7 @@ class Replayed:
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request where the policy removes or cuts something, counting from 1."""
+        """The first request with a loss, counting from 1."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -101,7 +101,7 @@ class Replayed:
 
     @cached_property
     def fates(self) -> list[str]:
-        """The fate of each message at the end; "compacted" if the session itself removed it."""
+        """The fate of each message at the end of the replay."""
         return [
             "compacted" if slot in self.taken_out else str(fate)
             for slot, fate in enumerate(self.messages["fate"])
@@ -121,7 +121,7 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """The number of requests with a history above its limit, and the largest excess."""
+        """The number of requests above the history's limit, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
@@ -207,7 +207,7 @@ class ReplayRun:
         """Return one replay per policy, from the cache if possible."""
 
         def announce() -> Trace:
-            """Announce the first count of a long conversation."""
+            """Report that a long conversation is being counted."""
             self.library.announce(self.trace, self.counter)
             return self.trace
 
@@ -249,7 +249,7 @@ class ReplayRun:
         )
 
     def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
-        """Return this conversation with drawn continuations, and their spread."""
+        """Return this conversation with simulated continuations, and their spread."""
 
         def draw() -> tuple[Ints, pd.DataFrame]:
             sizes = self.forecast(turns, pace).contexts
@@ -258,7 +258,7 @@ class ReplayRun:
         return self._once("drawn", (*self._counted, turns, pace), draw)
 
     def ahead(self, turns: int, money: float, pace: Pace | None) -> pd.DataFrame:
-        """Return the turn at which drawn conversations pass each limit."""
+        """Return the turns at which simulated continuations pass each limit."""
 
         def pass_them() -> pd.DataFrame:
             forecast = self.forecast(turns, pace)

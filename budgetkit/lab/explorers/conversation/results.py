@@ -51,7 +51,7 @@ LIFETIMES: Mapping[str, float | None] = MappingProxyType(
         "for ever": None,
     }
 )
-LONGEST = 1_000  # turns that a forecast looks ahead by itself
+LONGEST = 1_000  # turns that a forecast looks ahead by default
 AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 
@@ -69,7 +69,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Choice:
-    """A selectable policy: its name and description on the page, and its parameters."""
+    """A selectable policy: its name, description and parameters."""
 
     label: str
     says: str
@@ -124,7 +124,7 @@ class ConversationSettings:
     shelf: ClassVar[str] = "conversations"
 
     def policy(self, name: str) -> Policy:
-        """Return a policy with the parameters from its sliders, or the caller's own policy.
+        """Return a policy with its sliders' parameters, or the caller's own.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class ConversationSettings:
         return replace(policy, floor=self.floor, **numbers)
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with other budget settings, without typed prices for another model."""
+        """Return the settings with another budget; another model resets typed prices."""
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
@@ -159,7 +159,7 @@ class ConversationSettings:
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation in the file, by index, counting from 0."""
+        """Return the settings for another conversation in the file, by index from 0."""
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),
@@ -202,7 +202,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     return rules if isinstance(rules, str) else OWN, cache, note
 
 
-_TELLING = 0.6  # of a conversation
+_TELLING = 0.6  # share of a conversation that fits the chosen window
 _MOST_CHARACTERS = 6  # of a token
 
 
@@ -270,7 +270,7 @@ class ConversationResults:
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
-        """The conversation with drawn continuations, and their spread."""
+        """The conversation with simulated continuations, and their spread."""
         return self.run.drawn(self.horizon, self.pace)
 
     @cached_property
@@ -280,7 +280,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """True if cache expiry can be computed, because pauses are known or have no effect."""
+        """True if pauses are known or do not affect the cache."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 

@@ -31,7 +31,7 @@ function hatch(id) {
   return shape("defs", {}, shape("pattern", pattern, shape("rect", { width: 8, height: 8, class: "bk-hatch" }), lines));
 }
 
-// Where everything stands, in pixels; a segment that was moved has the size that the hand gave it, until the kernel
+// The positions of all parts, in pixels; a moved segment keeps the size that the user gave it until the kernel
 // has answered.
 function placeBar(bar, width, moves = bar.moves) {
   const { state } = bar;
@@ -114,8 +114,8 @@ function paintSegment(bar, node, { segment, x, width }) {
   say(put(tokens, { x: x + named.room.edge, y: top + 33, style }), isUpright ? "" : size);
 }
 
-// A name that is too long is written closer, then smaller; then it loses its end, as far as three letters. In what is
-// narrower it stands upright, or not at all: the line beside the bar, the legend and the tip have it.
+// A long name is set closer, then smaller, then shortened to no less than three letters. In a narrower segment it is
+// upright or left out: the line below the bar, the legend and the tip have it.
 const ROOMS = [{ size: 12, edge: 7 }, { size: 12, edge: 3 }, { size: 10, edge: 1.5 }];
 
 function whatFits(name, fits) {
@@ -185,7 +185,7 @@ function paintPinned(layer, state, { scale }) {
   });
 }
 
-// A tip lies over the whole page, as a popover: a place of JupyterLab's holds what is fixed inside it.
+// A tip is a popover over the whole page, because an element of JupyterLab confines fixed elements inside it.
 function showTip(tip, text, event) {
   const isOpen = tip.matches(":popover-open");
   if (!text || !tip.isConnected) return void (isOpen && tip.hidePopover());
@@ -199,7 +199,7 @@ function showTip(tip, text, event) {
 
 // The handles of the bar: sliders for the pointer and the keyboard, in a lane below it where none hides another.
 
-// An allocation is held at its right edge, a reserve at its left one. Knobs that would overlap are spread out.
+// An allocation has its handle at the right edge, a reserve at the left one. Overlapping knobs are spread out.
 function placeHandles(places, width, drag) {
   const held = places.filter((place) => place.segment.handle);
   const handles = held.map((place) => {
@@ -236,7 +236,7 @@ function splitEdges(handles) {
   });
 }
 
-// The knob that is held stays under the pointer; those beside it make room.
+// The dragged knob stays under the pointer; its neighbours move aside.
 function followPointer(handles, { key, apart }) {
   const held = handles.findIndex((handle) => handle.key === key);
   if (held < 0) return;
@@ -322,7 +322,7 @@ function startDrag(bar, key, node, event) {
   }, move);
 }
 
-// The size at which a line's edge stands there. The bar shrinks when it holds too much, so its scale is no constant.
+// The size of a line whose edge is at a position. An overfull bar shrinks, so its scale is not constant.
 function tokensAt(bar, key, x) {
   const segment = bar.state.segments.find((s) => s.key === key);
   const { handle, kind, reach } = segment;
@@ -346,7 +346,7 @@ function moveLine(bar, key, tokens, gesture) {
   paintBar(bar);
 }
 
-// The window: its bar with handles, what it says, and the legend of its sections.
+// The window: its bar with handles, the notes around it, and the legend of its sections.
 
 const RESTING = 90; // milliseconds without a move
 
@@ -360,7 +360,7 @@ function createWindow(post) {
   let hover = () => {};
   return {
     nodes: [card, bar.tip],
-    // Whether a hand is moving a handle at this moment; one that rests on it is not.
+    // True while a handle is being moved, but not while the pointer rests on it.
     isMoving: () => bar.svg.classList.contains("bk-dragging") && performance.now() - bar.movedAt < RESTING,
     onHover(call) {
       bar.onHover = hover = call;
@@ -384,7 +384,7 @@ function createWindow(post) {
       measureBar(bar);
       bar.draw(bar.state);
     },
-    // A line that another hand than that on the bar moves: the bar shows it before the kernel has answered.
+    // Show a line that another control moves, before the kernel has answered.
     follow(key, tokens, settled) {
       bar.moves.set(key, { tokens, settled });
       paintBar(bar);

@@ -40,7 +40,7 @@ function makeCard(charts, key) {
   card.details = element("details", {}, element("summary", {}, "Table"), scroll);
   card.scroll = scroll;
   card.details.addEventListener("toggle", () => tellOpened(charts.model, key, card.details.open));
-  // A click is told before the table opens, or a figure that is just being drawn would close it again.
+  // Report the click before the table opens, or a figure that is being drawn would close it again.
   card.details.firstChild.addEventListener("click", () => tellOpened(charts.model, key, !card.details.open));
   card.root = element("section", { class: "bk-card" }, card.title, card.note, card.plot, card.details);
   card.root.card = card;
@@ -75,14 +75,14 @@ async function runCharts(charts) {
   charts.root.removeAttribute("aria-busy");
 }
 
-// A figure that cannot be drawn says so in its place; the others are drawn, and so is its next state.
+// Show an error in place of a figure that cannot be drawn; the others and its next state are drawn.
 function refuseCard(card, error) {
   card.busy = false;
   say(card.note, `This figure could not be drawn (${error.message}); its table is complete.`);
   reportError(error);
 }
 
-// A chart takes longer to draw than a frame lasts: while a handle is moving they come seldom, and the bar first.
+// Drawing a chart takes longer than a frame, so charts are drawn rarely while a handle moves, and after the bar.
 const SELDOM = 400; // milliseconds
 
 async function rest(charts) {
@@ -99,7 +99,7 @@ function firstHeight(node) {
   return Math.round(Math.max(least, Math.min(232, 0.22 * sight)));
 }
 
-// What can be seen goes first.
+// Draw the visible charts first.
 function nextKey(charts) {
   const isSeen = (key) => {
     const box = charts.cards.get(key)?.root.getBoundingClientRect();
@@ -137,7 +137,7 @@ function clearCard(card) {
   card.library?.purge(card.plot);
 }
 
-// In a narrow figure texts give way to their short forms, and the axis leaves room for the numbers beside its bars.
+// In a narrow figure, use the short texts, and leave space on the axis for the numbers beside the bars.
 const NARROW = 330; // pixels
 const LETTER = 6.6; // pixels of one at 12 px
 
@@ -165,7 +165,7 @@ function roomFor(plot, layout, axes) {
   xaxis.range = [low, low + ((reach - low) * inside) / (inside - texts)];
 }
 
-// Names at the ends of lines, one over the other, stand apart in a figure that is lower than it was made for.
+// Keep the names at the ends of lines apart in a figure that is lower than planned.
 const AROUND = 66; // pixels over and under the lines
 const LINE = 14; // pixels of a name
 
@@ -234,7 +234,7 @@ function listen(charts, card) {
   });
 }
 
-// The linked hover fades what belongs to other sections, in the page alone: plotly's figure stays as it is.
+// The linked hover fades other sections in the page; plotly's figure is unchanged.
 function fadePoints(card, key) {
   for (const trace of card.plot.querySelectorAll(".trace.bars")) {
     const keys = trace.__data__?.[0]?.trace?.customdata;

@@ -1,9 +1,9 @@
-// The controls: the kernel lists them and says how they stand; what a hand does there is one message, "set". A page
-// without a kernel answers the same message from what is stored in it.
+// The controls: the kernel sends the list with values; each change by the user is one message, "set". A page without a
+// kernel answers the same message from its stored results.
 
 function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
   const root = element("div", { class: "bk-controls", role: "group", "aria-label": "Controls" });
-  const sent = new Map(); // key -> asks whether what the hand put there is answered
+  const sent = new Map(); // key -> a function that tells whether its last change has been answered
   const panel = {
     choices: {},
     moves: freshName(),
@@ -13,7 +13,7 @@ function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
     put(key, value, gesture) {
       sent.set(key, post({ kind: "set", key, value, ...(gesture && { gesture }) }));
     },
-    // What was set stays as the hand left it until the kernel has answered.
+    // Keep the user's value until the kernel has answered.
     rests: (key) => sent.get(key)?.() !== false,
   };
   const paint = (groups, choices) => {
@@ -46,11 +46,11 @@ const CONTROLS = {
   line: { make: makeLine, paint: paintLine },
 };
 
-// What is typed is taken when the box is left or Enter is pressed, and not while it is typed.
+// Send the typed text when the box loses the focus or Enter is pressed, not while typing.
 function typedBox(key, panel, attributes) {
   const input = element("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
   input.addEventListener("input", () => (input.typing = true));
-  input.addEventListener("blur", () => (input.typing = false)); // what was typed and taken back is no change
+  input.addEventListener("blur", () => (input.typing = false)); // a text that was typed and undone is no change
   input.addEventListener("change", () => {
     input.typing = false;
     panel.put(key, input.value);
@@ -71,7 +71,7 @@ function makeText({ key, among, hint, digits, half }, panel) {
 function paintText(node, { key, label, tip, value, among, locked, half }, panel) {
   const [name, input, list] = node.children;
   say(name, label);
-  // What is half as wide has a short name: of what it is at least stands in its tip.
+  // A field of half width has a short name, so its label for screen readers includes the tip.
   put(input, { title: tip, "aria-label": half && tip !== label ? `${label}: ${tip}` : null });
   input.disabled = Boolean(locked);
   writeBox(input, key, value, panel);
@@ -108,7 +108,7 @@ function paintChoice(node, { key, label, tip, value, among, rows }, panel) {
 }
 
 // The compared rules: a row for each, the cheapest first, whose name is pressed to show it in detail; the others are
-// added from a list. A row has the rule's prompts as a small chart, and what it comes to.
+// added from a list. A row has the rule's prompts as a small chart, and its totals.
 const LANE = { width: 240, height: 26 };
 const COLUMNS = ["rule", "prompts", "cost", "cuts", "cached", "kept"];
 
@@ -173,7 +173,7 @@ function paintLane(row, { text, says, color, main, sizes, usable, here, cost, cu
   put(remove, { "aria-label": `Remove ${text}`, title: `Remove ${text}` });
 }
 
-// A slider, what it comes to, a box for its number and a lock; what a section comes to switches it off and on.
+// A slider with its share, a box for its number and a lock; pressing a section's share switches it off and on.
 function makeLine({ key, slide, lock }, panel) {
   const range = element("input", { type: "range" });
   const box = typedBox(key, panel, { class: "bk-digits", inputmode: "decimal" });
@@ -213,7 +213,7 @@ function makeLine({ key, slide, lock }, panel) {
 function paintLine(node, { key, label, tip, slide, value, box_tip, share, color, hint, locked, lock, off, switch: toggle }, panel) {
   const [name, part, box, button, range] = node.children;
   node.slide = slide;
-  // The stops stay under the hand that holds the slider.
+  // Keep the stops while the slider is being dragged.
   if (!node.isHeld) node.stops = panel.choices[slide.among];
   const { stops } = node;
   const place = stops ? stops.findIndex(([stop]) => stop === slide.value) : slide.value;
@@ -231,7 +231,7 @@ function paintLine(node, { key, label, tip, slide, value, box_tip, share, color,
   if (panel.rests(key)) range.value = place;
   const about = box_tip ?? `${label}, in tokens`;
   put(box, { placeholder: hint, title: about, "aria-label": about });
-  box.hidden = value === undefined; // what is stored in a page has no other numbers
+  box.hidden = value === undefined; // a stored page has only the slider's own values
   writeBox(box, key, value ?? "", panel);
   range.disabled = box.disabled = Boolean(locked);
   button.hidden = !lock;

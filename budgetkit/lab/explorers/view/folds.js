@@ -1,8 +1,8 @@
-// The folds: what can be opened beside the figures. The kernel says what stands in one, as parts; the page places them.
+// The folds: panels that open beside the figures. The kernel sends their contents as parts; the page lays them out.
 //
-// A fold that is out of date is asked for again once the hand rests: no move waits for one.
+// The page requests an outdated fold once the user pauses, so no move waits for one.
 
-const AT_REST = 300; // milliseconds without news after which a fold is asked for
+const AT_REST = 300; // milliseconds without a change before a fold is requested
 
 function createFolds(model, alive, preview) {
   const root = element("div", { class: "bk-folds" });
@@ -20,7 +20,7 @@ function createFolds(model, alive, preview) {
     if (!stale().length) return;
     folds.waiting = setTimeout(() => alive() && stale().forEach(({ name }) => tell({ fold: name })), AT_REST);
   };
-  // A sentence was pressed: its fold opens, asked about what the sentence is about.
+  // A sentence was pressed: open its fold and show the sentence's subject there.
   folds.ask = (name, of) => {
     tell({ fold: name, of });
     tellOpened(folds.model, name, true);
@@ -31,7 +31,7 @@ function createFolds(model, alive, preview) {
   return folds;
 }
 
-// What else can be asked, as one row of tabs, of which one is open: what is read, a figure, or a fold.
+// The reader, the other figures and the folds as one row of tabs, one of them open.
 function createQuestions(model, reader, charts, folds) {
   const panel = element("div", { class: "bk-card", role: "tabpanel" }, reader.root, charts.root, folds.root);
   const keys = () => Object.keys(model.get("state").tabs);
@@ -65,7 +65,7 @@ function makeFold(folds, { key }) {
   const node = element("details", { class: "bk-card bk-fold" }, element("summary", {}, element("h3")), parts);
   node.addEventListener("toggle", (event) => event.target === node && tellOpened(folds.model, key, node.open));
   node.firstChild.addEventListener("click", (event) => {
-    event.preventDefault(); // what is open is told first, and painted from there
+    event.preventDefault(); // the kernel's list of open folds changes first and is then painted
     tellOpened(folds.model, key, !node.open);
   });
   return node;
@@ -76,7 +76,7 @@ function paintFold(folds, node, fold) {
   say(summary.firstChild, fold.title);
   if (node.open !== fold.open) node.open = fold.open;
   node.classList.toggle("bk-stale", Boolean(fold.stale && fold.parts.length));
-  const first = { is: "text", text: "Working it out…" };
+  const first = { is: "text", text: "Calculating…" };
   const listed = fold.open && fold.stale && !fold.parts.length ? [first] : fold.parts;
   const entries = listed.map((part, i) => ({ ...part, key: `${i} ${part.is} ${part.name ?? ""}` }));
   const tell = (told) => folds.tell({ fold: fold.name, ...told });
@@ -90,7 +90,7 @@ function paintFold(folds, node, fold) {
 
 const level = (part) => (part.level ? `bk-is-${part.level}` : "");
 
-// A button that shows what it would do while it has the pointer or the focus.
+// A button that previews its effect while it has the pointer or the focus.
 function makeButton({ folds, tell }) {
   const node = textButton("");
   const look = (on) => () => {

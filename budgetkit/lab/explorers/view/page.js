@@ -41,14 +41,14 @@ function tellBeside(box, status) {
 function keepInSight(box) {
   let scroller = box.parentElement;
   const scrolls = (node) => {
-    const isBox = node.matches(".jp-Cell-outputArea"); // Notebook 7 puts what is high into a low box: not this
+    const isBox = node.matches(".jp-Cell-outputArea"); // Notebook 7 would put a high output into a low box
     const isHigh = node.scrollHeight > node.clientHeight + 1 || node.matches(".jp-WindowedPanel-outer");
     return /auto|scroll/.test(getComputedStyle(node).overflowY) && isHigh && !isBox;
   };
   for (; scroller && scroller !== document.body && !scrolls(scroller); scroller = scroller.parentElement) {
     scroller.classList.add("bk-around");
   }
-  // Run All Cells goes to the last cell. Who opened the notebook for the explorer at its top stays there.
+  // Run All Cells goes to the last cell. If the explorer is at the top, the page stays there.
   const cells = [...(box.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? [])];
   const isFirst = cells.find((cell) => cell.matches(".jp-CodeCell"))?.contains(box);
   if (isFirst && cells.at(-1).matches(".jp-mod-active")) scroller.scrollTop = 0;

@@ -9,7 +9,7 @@ function createReceipt(receipt) {
   const bar = element("div", { class: "bk-card bk-receipt-bar" });
   const strip = createStrip();
   const now = Object.fromEntries(["model", "window", "output"].map((key, i) => [key, receipt.now[i]]));
-  // What the hand sets is answered at once from what is stored.
+  // Answer each change at once from the stored results.
   const controls = createControls(({ key, value }) => {
     if (key) now[key] = value;
     paint();
@@ -20,7 +20,7 @@ function createReceipt(receipt) {
   const line = (key, label, among, share) => ({ is: "line", key, label, share, slide: { among, value: now[key] } });
   place.append(controls.root, element("div", { class: "bk-headline" }, over, title, text), kpis, status, bar, strip.root);
 
-  // The window of the model that is nearest from below; the shortest where all are longer.
+  // The model's longest window up to the wanted one, or else its shortest.
   const nearest = (name, size, part) => {
     const has = receipt.windows.filter((each) => receipt.points[`${name}|${each}|${part}`]);
     return has.filter((each) => each <= size).at(-1) ?? has[0];
@@ -29,7 +29,7 @@ function createReceipt(receipt) {
     const { model, window: wanted, output: part } = now;
     const size = nearest(model, wanted, part);
     const point = receipt.points[`${model}|${size}|${part}`];
-    const sized = size === wanted ? grouped(size) : `${grouped(size)}: ${model} has no ${grouped(wanted)}`;
+    const sized = size === wanted ? grouped(size) : `${grouped(size)} (${model} has no ${grouped(wanted)})`;
     const chosen = { is: "choice", key: "model", label: "Model", value: model, among: "models" };
     const lines = [line("window", "Window", "windows", sized), line("output", "Output reserve", "reserves", part)];
     controls.paint([{ key: "receipt", heading: "", controls: [chosen, ...lines] }], choices);
@@ -57,7 +57,7 @@ function makeKey(bar) {
   return element("ul", { class: "bk-legend", "aria-label": "Sections" }, ...bar.map(entry));
 }
 
-// A report: the page of a saved explorer. Its data stand in the page; every text is set as text.
+// A report: the page of a saved explorer. Its data are in the page; every text is set as text.
 
 const NEWEST = 30; // messages that are shown of those in the window
 const LATELY = 10; // messages that are shown of those that have left
@@ -71,7 +71,7 @@ function nameOf(request) {
   return requests.by === "turn" ? `turn ${turn}` : `request ${grouped(request)} (turn ${turn})`;
 }
 
-// The line that stands at the chosen turn moves along with it.
+// Move the line that marks the chosen turn.
 function markFigures(request, turn) {
   for (const figure of document.querySelectorAll(".bk-figure[data-by=turn], .bk-figure[data-by=request]")) {
     const svg = figure.firstElementChild;
@@ -116,7 +116,7 @@ function messagesAt(request) {
   const isGone = (i) => left[i] && left[i] <= request;
   const gone = entered.filter(isGone).sort((a, b) => left[a] - left[b] || a - b).slice(-LATELY);
   const there = entered.filter((i) => !isGone(i)).slice(-NEWEST);
-  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, out at ${nameOf(left[i])}` : "" }));
+  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, gone from ${nameOf(left[i])} on` : "" }));
 }
 
 function showMessages(box, request) {
@@ -132,7 +132,7 @@ function showMessages(box, request) {
   box.querySelector(".bk-scroll").scrollTop = 1e9; // the newest are last
 }
 
-// A click anywhere along a figure goes to the turn or request that stands there.
+// A click anywhere along a figure goes to the turn or request at that place.
 function goByFigure(event, goTo) {
   const figure = event.target.closest(".bk-figure[data-by=turn], .bk-figure[data-by=request]");
   const svg = figure?.firstElementChild;
@@ -145,7 +145,7 @@ function goByFigure(event, goTo) {
   if (at >= 1 && at <= requests.turns.length) goTo(at);
 }
 
-// The whole window in one bar, as it stood when the report was saved.
+// The whole window in one bar, as it was when the report was saved.
 function showBar() {
   const segments = bar.segments.filter(({ tokens }) => tokens > 0);
   const whole = segments.reduce((sum, { tokens }) => sum + tokens, 0);

@@ -85,14 +85,14 @@ function createActions(post) {
     redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
     reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked lines stay"),
     pin: make("pin", "Pin", "Keep this budget to compare it with later budgets"),
-    share: make("share", "Share", "A picture, and a file in which readers can change model, window and reserve; it contains numbers but no texts"),
+    share: make("share", "Share", "Save a picture and a file in which readers can change the model, the window and the reserve; neither contains texts"),
   };
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
   const paint = (actions) => {
     for (const name of ["undo", "redo", "reset"]) buttons[name].disabled = !actions[name];
     if (actions.reset_tip) put(buttons.reset, { title: actions.reset_tip });
     buttons.share.hidden = !actions.share;
-    buttons.pin.hidden = actions.pinned === undefined; // what has nothing to compare has no such button
+    buttons.pin.hidden = actions.pinned === undefined; // without pins, there is no such button
     say(buttons.pin, actions.pinned ? "Unpin" : "Pin");
     put(buttons.pin, { "aria-pressed": actions.pinned });
   };
@@ -147,7 +147,7 @@ async function copied(code, format) {
     await navigator.clipboard.writeText(code.textContent);
     return `Copied as ${format}.`;
   } catch {
-    code.closest("details")?.setAttribute("open", ""); // what is folded away cannot be selected
+    code.closest("details")?.setAttribute("open", ""); // folded text cannot be selected
     window.getSelection().selectAllChildren(code);
     return "The browser blocked access to the clipboard. The text is selected; press Ctrl+C.";
   }

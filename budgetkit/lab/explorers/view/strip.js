@@ -64,7 +64,7 @@ function paintRow(node, row, strip) {
   paintReach(bar.firstChild, row, strip);
 }
 
-// A dot where the budget really ends, over who gives what is too much; its line reaches over nine texts in ten.
+// A dot at the actual tokens, over the bands that absorb the excess; its line spans 9 of 10 texts.
 function paintReach(svg, row, strip) {
   const [safety, pool, line, interval, dot] = svg.children;
   const [low, high] = row.interval;

@@ -1,4 +1,4 @@
-// The tabs of the app: what it is for, examples to press, a name for each, and below them the view of the one that is open.
+// The tabs of the app: its purpose, buttons with examples, the tab names, and the view of the open tab.
 
 const EXAMPLES = {
   "Support chat in 8k": { trace: "support-chat", preset: "chat", window: 8192 },

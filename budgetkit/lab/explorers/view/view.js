@@ -124,7 +124,7 @@ function listenToKernel(view) {
   });
 }
 
-// ipywidgets keeps one line of an error in a handler; the page needs all of it.
+// ipywidgets keeps only one line of an error in a handler; the page needs the whole error.
 function withFullError(handle) {
   return (...values) => {
     try {
