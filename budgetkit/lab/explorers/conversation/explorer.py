@@ -18,7 +18,7 @@ from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
-from budgetkit.lab.explorers.conversation.notices import status, texts
+from budgetkit.lab.explorers.conversation.notices import status
 from budgetkit.lab.explorers.conversation.results import (
     AT_FIRST,
     CHOICES,
@@ -28,6 +28,7 @@ from budgetkit.lab.explorers.conversation.results import (
     results,
     telling_window,
 )
+from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
