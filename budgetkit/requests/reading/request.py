@@ -20,7 +20,7 @@ from typing import Any
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.message import RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
 from budgetkit.requests.reading.pairing import pair_results
@@ -108,10 +108,13 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     row = read_toml("framings.toml")["request"][shape]
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
     uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
-    known = row["fields"].split()
-    uncounted += [f"field {name}" for name, value in raw.items() if value and name not in known]
+    records = _message_records(raw, shape)
+    uncounted += unknown_fields("field", [raw], row["fields"])
+    with_role = [record for record in objects_in(records) if "role" in record]
+    uncounted += unknown_fields("message field", with_role, row["message_fields"])
+    uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
-    uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
+    uncounted += sealed_thinking(records, shape, messages)
     kinds = [
         str(item["type"])
         for item in (objects_in(raw.get("input")) if shape == "responses" else [])
@@ -126,6 +129,17 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         uncounted=tuple(dict.fromkeys(uncounted)),
         **request_settings(raw, shape),
     )
+
+
+def unknown_fields(kind: str, records: Sequence[Raw], known: str) -> list[str]:
+    """Name the fields with a value that are not in the table of fields."""
+    names = known.split()
+    return [
+        f"{kind} {name}"
+        for record in records
+        for name, value in record.items()
+        if value and name not in names
+    ]
 
 
 def _shape(raw: Raw) -> str | None:
