@@ -45,8 +45,10 @@ _SHOWN_BESIDE = ("audio", "images")
 
 # Keys of a message whose values are counted, and keys with a similar spelling.
 _COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal", "parts")
-_MESSAGE_KEYS = {*_COUNTED_KEYS, "context", "contexts", "contents", "tool_call", "tool_call_id"}
-_MESSAGE_KEYS |= {"part", "party"}
+_MESSAGE_KEYS = {
+    *_COUNTED_KEYS,
+    *("context", "contexts", "contents", "tool_call", "tool_call_id", "part", "party"),
+}
 # Keys of the function, or the custom tool, that a message calls.
 _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 

@@ -61,7 +61,7 @@ class Built:
     system : str, list, dict or None
         The system text, if the provider takes it separately; see :class:`budgetkit.conversation.Request`.
     warnings : tuple of str
-        Warnings about omitted items that would fit, and about content that cannot be counted.
+        Warnings about a request that exceeds the window, omitted messages, and content that cannot be counted.
     """
 
     messages: list[dict[str, Any]]
@@ -266,7 +266,7 @@ def build(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(*notices, *sent.warnings),
+        warnings=(*plan.warnings[: plan.free < 0], *notices, *sent.warnings),
     )
 
 

@@ -178,6 +178,16 @@ def test_what_stands_beside_the_content_is_named(field: str, value: Any) -> None
     assert bk.count_request(body_of("chat", messages)).uncounted == (field,)
 
 
+@pytest.mark.parametrize("form", COUNTED)
+def test_an_unknown_role_or_field_of_a_message_is_named(form: str) -> None:
+    """No provider takes the role "usr", and nobody knows whether a field "foo" is billed."""
+    (message,) = spoken(form, COUNTED[form][0])
+    assert bk.count_request(body_of(form, [message])).uncounted == ()
+    for change, name in (({"role": "usr"}, "role usr"), ({"foo": "bar"}, "message field foo")):
+        count = bk.count_request(body_of(form, [message | change]))
+        assert (count.uncounted, count.exact, count.interval[1]) == ((name,), False, None)
+
+
 @pytest.mark.parametrize(
     ("field", "thought"),
     [

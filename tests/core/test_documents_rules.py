@@ -302,6 +302,10 @@ def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> No
         bk.replay(messages, budget, "oldest first", **plain).warnings,
     ):
         assert [bool(re.match(sentence, warning)) for warning in warnings] == [True]
+    # What is built keeps the floor and exceeds the window; 0.4.0 said so in its plan alone.
+    built = bk.build(budget, **plain, history=messages[:-1], question="w" * 100)
+    assert built.plan.free < 0
+    assert built.warnings == built.plan.warnings[:1]
     roomy = bk.presets.working_memory(8_000, output=3_000, history_floor=4_000)
     assert bk.replay(messages, roomy, "oldest first", **plain).warnings == ()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Counts
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ from budgetkit.requests.billing.frames import hidden_prompt
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
 from budgetkit.requests.billing.images import image_price, least_priced, priced, sized
 from budgetkit.requests.billing.media import media_costs
-from budgetkit.requests.reading.request import read_request
+from budgetkit.requests.reading.request import as_object, read_request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +40,7 @@ _ASSUMED = {
     "responses": "gpt-4o",
     "anthropic": "claude-4-5",
     "gemini": "gemini",
+    "converse": "unknown",
 }
 # sizes of images that cost least and most
 _EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
@@ -164,16 +164,20 @@ class RequestCount:
         if self.interval_words:
             between += f" ({self.interval_words})"
         basis = "an estimate" if self.basis == "estimate" else self.basis
-        sure = f", {basis}{between}."
-        rows = [
-            (row.kind, row.part, "" if row.message is None else row.message, row.tokens)
-            for row in self.ledger
-        ]
         counted_by = f"Counted by: {self.counted_by}. {nearer_sentence(self)}".rstrip()
-        total = element("b", f"{self.tokens:,} tokens")
-        table = [("kind", "part", "message", "tokens"), *rows]
+        table = [
+            ("kind", "part", "message", "tokens"),
+            *(
+                (row.kind, row.part, "" if row.message is None else row.message, row.tokens)
+                for row in self.ledger
+            ),
+        ]
         return notebook_div(
-            element("div", total, f"{sure}{missing} {counted_by}"),
+            element(
+                "div",
+                element("b", f"{self.tokens:,} tokens"),
+                f", {basis}{between}.{missing} {counted_by}",
+            ),
             html_table(table, style="border-collapse:collapse"),
         )
 
@@ -220,15 +224,11 @@ def count_request(
     """
     read = read_request(request)
     for place, message in enumerate(read.messages, start=1):
-        raw = message.raw.get("native", message.raw)
-        for problem, advice in misspelt_keys(raw if isinstance(raw, Mapping) else {}):
+        for problem, advice in misspelt_keys(as_object(message.raw.get("native", message.raw))):
             warn_caller(f"{problem} in message {place} is not counted. {advice}, or leave it out.")
-    if model is None:
-        name = read.model or _ASSUMED.get(read.shape, "unknown")
-        resolved = resolve(name)
-    else:
-        resolved = resolve(model)
-        name = model_name(model)
+    asked = (read.model or _ASSUMED[read.shape]) if model is None else model
+    resolved = resolve(asked)
+    name = model_name(asked)
     rules = rules_for(resolved, host)
     count = counter(resolved)
     billed = replace(read, model=resolved.name)
@@ -260,15 +260,13 @@ def count_request(
     uncounted = (*billed.uncounted, *(["image of unknown size"] if unsized else []))
 
     # the basis, which is exact only if recorded calls have confirmed it
-    if model or read.model:
-        assumed = ""
-    else:
-        assumed = f"{name} assumed, because the request names no model: "
+    assumed = "" if model or read.model else f"{name} assumed, because the request names no model: "
     unknown = _unknown_model(name)
     evidence = evidence_for(billed, rules.name)
     basis: Basis = "estimate"
+    estimate = rules.estimate if isinstance(rules, EstimatedRules) else None
     is_sure = not (media or uncounted or assumed or unknown)
-    if is_sure and not isinstance(rules, EstimatedRules):
+    if is_sure and not estimate:
         basis = basis_of(count)
         if not (evidence.earns_exact if basis == "exact" else evidence.calls):
             basis = "estimate"
@@ -284,18 +282,18 @@ def count_request(
         high += max(0, max(prices) - taken)
     # an unknown size of an image matters more than the errors of recorded calls
     spread = evidence_for(billed, _UNKNOWN_RULES) if unknown else evidence
-    if basis != "exact" and (isinstance(rules, EstimatedRules) or unknown or not unsized):
+    if basis != "exact" and (estimate or unknown or not unsized):
         low = min(low - _NO_LESS, round(low * (1 + spread.low)))
         high = max(high + _NO_LESS, round(high * (1 + spread.high)))
 
-    words = ""
-    if basis != "exact" and spread.seen_in:
+    words = "range assumed, because no similar call was recorded"
+    if basis == "exact":
+        words = ""
+    elif spread.seen_in:
         words = range_of(spread.seen_in, _BEYOND, "projects")
-    elif basis != "exact":
-        words = "range assumed, because no similar call was recorded"
     name_of_rules = f"{rules.name} ({evidence})"
-    if isinstance(rules, EstimatedRules):
-        name_of_rules = rules.estimate.family
+    if estimate:
+        name_of_rules = estimate.family
     sentence = f"{assumed}rules of {name_of_rules}; the counter is {count.name}"
     return RequestCount(
         model=name,

@@ -20,7 +20,7 @@ from typing import Any
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.message import RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
 from budgetkit.requests.reading.pairing import pair_results
@@ -108,13 +108,21 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     row = read_toml("framings.toml")["request"][shape]
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
     uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
-    known = row["fields"].split()
-    uncounted += [f"field {name}" for name, value in raw.items() if value and name not in known]
+    records = _message_records(raw, shape)
+    said = [record for record in objects_in(records) if "role" in record]
+    for kind, found in (("field", [raw]), ("message_field", said)):
+        uncounted += [
+            f"{kind.replace('_', ' ')} {name}"
+            for record in found
+            for name, value in record.items()
+            if value and name not in row[f"{kind}s"].split()
+        ]
+    uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
-    uncounted += sealed_thinking(_message_records(raw, shape), shape, messages)
+    uncounted += sealed_thinking(records, shape, messages)
     kinds = [
         str(item["type"])
-        for item in (objects_in(raw.get("input")) if shape == "responses" else [])
+        for item in (objects_in(records) if shape == "responses" else [])
         if item.get("type", "message") not in _READ_ITEMS
     ]
     uncounted += [f"item {kind}" for kind in kinds]
@@ -133,8 +141,7 @@ def _shape(raw: Raw) -> str | None:
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
-        has_state = isinstance(raw.get("prompt"), Mapping) or "previous_response_id" in raw
-        if "input" in raw or has_state:
+        if raw.keys() & {"input", "previous_response_id"} or isinstance(raw.get("prompt"), Mapping):
             return "responses"
         return None
     if raw.keys() & _CONVERSE_FIELDS:
@@ -154,7 +161,7 @@ def _shape(raw: Raw) -> str | None:
     if any("type" not in block for block in blocks):
         return "converse"
     is_anthropic = (
-        bool(raw.keys() & _ANTHROPIC_FIELDS)
+        raw.keys() & _ANTHROPIC_FIELDS
         or any("input_schema" in tool for tool in tools)
         or str(raw.get("model") or "").startswith("claude")
         or any(block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
@@ -164,9 +171,8 @@ def _shape(raw: Raw) -> str | None:
 
 def _is_set(raw: Raw, condition: str) -> bool:
     """Return True if a condition is met by a field with content."""
-    if not holds(raw, condition):
-        return False
-    return value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
+    value = value_at(raw, condition.partition("=")[0], unpack=True)
+    return holds(raw, condition) and value not in ("", [], False)
 
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
@@ -174,8 +180,10 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
     row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_message_records(raw, shape), row)
-    is_foreign = bool(read.formats or read.notes) or any(
-        isinstance(message, Mapping) and "native" in message for message in read.messages
+    is_foreign = (
+        read.formats
+        or read.notes
+        or any(isinstance(message, Mapping) and "native" in message for message in read.messages)
     )
     if shape != "chat" or is_foreign:
         pair_results(read.messages, strict=shape == "anthropic")
@@ -213,22 +221,20 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     """
     signs: list[str] = []
     if shape == "responses":
-        reasons = False  # since the last user message; earlier thinking is not sent again
-        for message in messages:
+        for message in reversed(messages):
             if message.role == "user":
-                reasons = False
-            elif message.tool_calls and "reasoning_content" in message.raw:
-                reasons = True
-        signs = ["reasoning before a call"] if reasons else []
+                break  # earlier thinking is not sent again
+            if message.tool_calls and "reasoning_content" in message.raw:
+                signs = ["reasoning before a call"]
         # It is not published which encrypted reasoning is read again, or how many tokens it has.
         if any(item.get("encrypted_content") for item in objects_in(records)):
             signs.append("encrypted reasoning")
-    elif shape == "gemini":
-        parts = [
-            part for content in objects_in(records) for part in objects_in(content.get("parts"))
-        ]
-        if any(_SIGNATURES & part.keys() for part in parts if "text" not in part):
-            signs = ["reasoning before a call"]
+    elif shape == "gemini" and any(
+        _SIGNATURES & part.keys() and "text" not in part
+        for content in objects_in(records)
+        for part in objects_in(content.get("parts"))
+    ):
+        signs = ["reasoning before a call"]
     return signs
 
 
@@ -249,16 +255,15 @@ def request_settings(raw: Raw, shape: str) -> Data:
         return None
 
     schema = first("schema")
-    if isinstance(schema, Mapping) and row.get("bare_schema"):
+    if not isinstance(schema, Mapping):
+        schema = None
+    elif row.get("bare_schema"):
         schema = {"schema": schema}
-    settings = {
-        name: any(holds(raw, condition) for condition in row.get(name, ())) for name in _SETTINGS
-    }
     return {
         "model": text_or_empty(value_at(raw, row["model"])).removeprefix("models/"),
         "forced": text_or_empty(first("forced")),
-        "schema": schema if isinstance(schema, Mapping) else None,
-        **settings,
+        "schema": schema,
+        **{name: any(holds(raw, one) for one in row.get(name, ())) for name in _SETTINGS},
     }
 
 
