@@ -124,7 +124,9 @@ def written_out(tree: ast.AST) -> Iterator[int]:
 @pytest.mark.parametrize("package", ["conversation", "replay", "deciding"])
 def test_no_sentence_writes_a_value_out(package: str) -> None:
     """Names in sentences stand in quotes as `brief` writes them; what texts.py writes is Python."""
-    paths = [path for path in SOURCES if f"/{package}/" in path.as_posix() and path.name != "texts.py"]
+    paths = [
+        path for path in SOURCES if f"/{package}/" in path.as_posix() and path.name != "texts.py"
+    ]
     assert paths
     assert {
         path.name: [*found]
