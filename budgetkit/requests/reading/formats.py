@@ -115,8 +115,8 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
             return [at for at in inner if at is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
+        elif isinstance(value, list) and step.lstrip("-").isdigit() and int(step) < len(value):
+            value = (value or [None])[int(step)]
         else:
             return None
     return value
@@ -171,8 +171,6 @@ def _otlp_value(value: Any) -> Any:
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     (kind, inner), *_ = value.items()
-    if kind == "intValue" and isinstance(inner, str) and inner.isdigit() and len(inner) < 20:
-        return int(inner)
     if kind == "arrayValue":
         values = value_at(inner, "values") or []
         return [_otlp_value(entry) for entry in values if not isinstance(entry, list)]
@@ -182,12 +180,16 @@ def _otlp_value(value: Any) -> Any:
 
 
 def _numbered_to_lists(value: Any) -> Any:
-    """Convert objects with only numeric keys to lists."""
+    """Convert objects with numeric keys to lists.
+
+    Fields beside numbered objects are dropped: Azure's filter results stand beside the messages of a prompt.
+    """
     if not isinstance(value, dict):
         return value
     fields = {key: _numbered_to_lists(member) for key, member in value.items()}
-    if fields and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in fields):
-        return [fields[key] for key in sorted(fields, key=int)]
+    numbers = [key for key in fields if key.isdecimal() and key.isascii() and len(key) < 99]
+    if numbers and (numbers == [*fields] or all(isinstance(fields[key], dict) for key in numbers)):
+        return [fields[key] for key in sorted(numbers, key=int)]
     return fields
 
 

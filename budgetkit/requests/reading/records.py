@@ -210,7 +210,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
         content = value_at(raw, row.text)
-    contents = [content, *(value_at(raw, path) for path in row.besides)]
+    contents = [content, *(unpacked(value_at(raw, path)) for path in row.besides)]
     parts = [
         sort for body in contents for part in _content_parts(body) for sort in sorted_part(part)
     ]

@@ -47,12 +47,14 @@ def usage_of(
                 path for path in paths[name] if isinstance(value_at(raw, path), str | float | bool)
             )
             unread += [f"{path} (not a whole number)" for path in wrong]
-    unknown = without_empty(unknown=unread)
+    if raw.get("unit") not in (None, "", "TOKENS"):
+        unread.append("unit (not tokens)")
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
     if sent is None:
-        return named | {"context_tokens": None} | unknown if unknown else None
+        unread += ["input tokens (missing)"] if count["output"] else []
+        return named | {"context_tokens": None, "unknown": unread} if unread else None
     sent += count["input_beside"] or 0
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
 
@@ -81,7 +83,7 @@ def usage_of(
         answered += thoughts
 
     if total and total > context + answered:
-        unknown = {"unknown": [*unknown.get("unknown", ()), "total (more than its parts)"]}
+        unread.append("total (more than its parts)")
 
     usage = named | {
         "input_tokens": sent,
@@ -123,7 +125,7 @@ def usage_of(
         for part in value_at(raw, side["list"]) or ():
             if value_at(part, "modality") in side["kinds"]:
                 media += _count(part, ["tokenCount", "token_count"]) or 0
-    return usage | without_empty(paid_tools=paid_tools, media_tokens=media) | unknown
+    return usage | without_empty(paid_tools=paid_tools, media_tokens=media, unknown=unread)
 
 
 def seconds(stamp: Any) -> float:
@@ -173,12 +175,10 @@ def _is_known(path: str) -> bool:
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
     """Yield the paths of non-empty numbers and strings; * is a list element."""
-    if isinstance(value, Mapping) and len(steps) < _DEEPEST:
-        for name, field in value.items():
+    if isinstance(value, Mapping | list) and len(steps) < _DEEPEST:
+        fields = value.items() if isinstance(value, Mapping) else (("*", field) for field in value)
+        for name, field in fields:
             yield from _filled_fields(field, (*steps, str(name)))
-    elif isinstance(value, list) and len(steps) < _DEEPEST:
-        for field in value:
-            yield from _filled_fields(field, (*steps, "*"))
     elif isinstance(value, int | float | str) and not isinstance(value, bool) and value:
         yield ".".join(filter(None, steps))
 

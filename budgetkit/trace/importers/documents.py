@@ -295,6 +295,13 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
         inside = _branch(inside, _at(value, row.leaf) if row.leaf else None, notes)
     if isinstance(inside, list):
         inside = _one_prompt(inside)
+        above = "response.parent_response_id|ancestors.-1"
+        tree = {
+            str(_at(node, "id|response._id")): {**node, "parentId": _at(node, above)}
+            for node in objects_in(inside)
+        }
+        if len(tree) == len(inside) and any(node["parentId"] for node in tree.values()):
+            inside = _branch(tree, None, notes)
     if isinstance(inside, Mapping):
         return _nested_body(inside, depth, notes)
     if isinstance(inside, str):
@@ -372,11 +379,9 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
 
 def _speaks(node: Raw) -> bool:
     """Return True if a node of a tree has a non-empty message."""
-    content = _at(node, "message.content|content")
-    parts = content.get("parts") if isinstance(content, Mapping) else content
-    if not isinstance(content, Mapping) or "parts" in content:
-        return bool(parts) and parts != [""]
-    return True
+    content = _at(node, "message.content|content|response.message")
+    parts = content.get("parts", True) if isinstance(content, Mapping) else content
+    return bool(parts) and parts != [""]
 
 
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")

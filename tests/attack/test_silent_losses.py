@@ -1,0 +1,87 @@
+"""Records that lose or double a message or a request in silence, in formats that real programs write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from budgetkit.requests.reading.usage import usage_of
+from budgetkit.trace import load_trace
+
+FORMATS = Path(__file__).parents[1] / "formats"
+
+
+def _record(name: str) -> Any:
+    text = (FORMATS / name).read_text()
+    return json.loads(text.splitlines()[0] if name.endswith(".jsonl") else text)
+
+
+@pytest.mark.parametrize("beside", ["prompt_filter_results", "-1", "x"])
+def test_fields_beside_numbered_messages_do_not_hide_the_prompt(beside: str) -> None:
+    # OpenLLMetry writes Azure's filter results beside the messages.
+    span = _record("otel-indexed.jsonl")
+    whole = [message.text for message in load_trace(span).messages]
+    span["attributes"][f"gen_ai.prompt.{beside}"] = '[{"prompt_index": 0}]'
+    assert [message.text for message in load_trace(span).messages] == whole
+
+
+def test_a_numbered_field_of_ten_digits_is_a_message() -> None:
+    span = _record("otel-indexed.jsonl")
+    number = len(load_trace(span).messages)
+    at = f"gen_ai.prompt.{10**10}"
+    span["attributes"] |= {f"{at}.role": "user", f"{at}.content": "And Bergen?"}
+    assert [message.text for message in load_trace(span).messages][number - 1] == "And Bergen?"
+
+
+def test_a_regenerated_answer_is_counted_once_in_chat_ui() -> None:
+    chat = _record("chat-ui.json")
+    for place, message in enumerate(chat["messages"]):
+        message["ancestors"] = [f"m{at}" for at in range(place)]
+    assert load_trace(chat).warnings == ()
+    again = {**chat["messages"][-1], "id": "m3", "content": "Sun."}
+    chat["messages"].append(again)
+    trace = load_trace(chat)
+    assert [message.text for message in trace.messages] == ["Be brief.", "How is Oslo?", "Sun."]
+    assert trace.warnings == ("Not counted: messages on abandoned branches (1).",)
+
+
+def test_a_regenerated_answer_is_counted_once_in_grok() -> None:
+    export = _record("grok.json")
+    responses = export["conversations"][0]["responses"]
+    responses[1]["response"]["parent_response_id"] = "r1"
+    assert load_trace(export).warnings == ()
+    answer = {"_id": "r3", "message": "Sun.", "sender": "grok-3", "parent_response_id": "r1"}
+    responses.append({"response": answer})
+    trace = load_trace(export)
+    said = [(message.role, message.text) for message in trace.messages]
+    assert said == [("user", "How is Oslo?"), ("assistant", "Sun.")]
+    assert trace.warnings == ("Not counted: messages on abandoned branches (1).",)
+
+
+def test_an_object_answer_and_the_calls_of_a_vercel_span_are_read() -> None:
+    span = _record("vercel-telemetry.jsonl")
+    del span["attributes"]["ai.response.text"]
+    shown = {**span["attributes"], "ai.response.object": '{"sky": "sun"}'}
+    assert load_trace({**span, "attributes": shown}).messages[-1].text == '{"sky": "sun"}'
+    call = {"toolCallId": "c1", "toolName": "weather", "args": '{"place": "Oslo"}'}
+    calling = {**span["attributes"], "ai.response.toolCalls": json.dumps([call])}
+    answer = load_trace({**span, "attributes": calling}).messages[-1]
+    assert [(made.id, made.name) for made in answer.tool_calls] == [("c1", "weather")]
+    assert answer.text == ""
+
+
+@pytest.mark.parametrize("sent", [None, [], {}])
+def test_a_request_without_input_tokens_is_named(sent: Any) -> None:
+    counted = usage_of({"input_tokens": sent, "output_tokens": 5}, 1)
+    assert counted is not None and counted["unknown"] == ["input tokens (missing)"]
+
+
+def test_usage_in_characters_is_named() -> None:
+    record = _record("langfuse.json")
+    observation = record["observations"][1]
+    del observation["usageDetails"]
+    observation["usage"] = {"input": 300, "output": 40, "unit": "CHARACTERS"}
+    assert any("unit (not tokens)" in warning for warning in load_trace(record).warnings)
+    observation["usage"]["unit"] = "TOKENS"
+    assert not any("unit" in warning for warning in load_trace(record).warnings)
