@@ -108,9 +108,9 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
             continue
         value = unpacked(value) if unpack else value
         if step == "*":
-            members = value if isinstance(value, list) else []
             if isinstance(value, dict):
-                members = [*value.values()]
+                value = [*value.values()]
+            members = value if isinstance(value, list) else ()
             inner = [_walk(member, steps[place + 1 :], unpack) for member in members]
             return [at for at in inner if at is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
@@ -174,9 +174,7 @@ def _otlp_value(value: Any) -> Any:
     if kind == "arrayValue":
         values = value_at(inner, "values") or []
         return [_otlp_value(entry) for entry in values if not isinstance(entry, list)]
-    if str(kind).endswith("Value"):
-        return inner
-    return value
+    return inner if str(kind).endswith("Value") else value
 
 
 def _numbered_to_lists(value: Any) -> Any:
@@ -306,6 +304,4 @@ def nearest_format(value: Any) -> str:
 
 
 def _as_tuple(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    return tuple(_as_tuple(entry) for entry in value)
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

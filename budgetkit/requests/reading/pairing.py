@@ -35,9 +35,7 @@ def raw_of(record: Any) -> Any:
 
 def message_at_line(line: int | None, message: Any) -> Any:
     """Attach a line number to a message, if it is known."""
-    if line is None:
-        return message
-    return LocatedMessage(line, message)
+    return message if line is None else LocatedMessage(line, message)
 
 
 _MOST_WAITING = 1_000

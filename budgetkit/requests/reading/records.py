@@ -88,8 +88,8 @@ def read_records(
             last = record_row
             skipped += not messages
             read.formats += [record_row.name] if record_row.name else []
-        is_aside = not messages and record_row is not None
-        if is_aside or (messages and value_at(messages[-1], "role") == "assistant"):
+        # A record that is no message may hold the usage of an answer.
+        if value_at(messages[-1], "role") == "assistant" if messages else record_row is not None:
             usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
@@ -339,8 +339,6 @@ def _role(raw: Raw, row: Format) -> Any:
     if foreign_role is None and (is_item(raw) or row.roles):
         # An item of Responses has no role: it is the assistant's, unless the format defines a role for "".
         foreign_role = "" if row.roles else "assistant"
-        if row is _GENERIC:
-            foreign_role = raw.get("role") or foreign_role
     if foreign_role is None and row.name == "gemini":
         return "user"
     if not isinstance(foreign_role, str):
@@ -394,17 +392,17 @@ def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
     """Return a record's usage, for the newest answer, or None."""
     if not isinstance(raw, Mapping):
         return None
-    answers = (
-        at
-        for at in reversed(range(len(messages)))
-        if value_at(raw_of(messages[at]), "role") == "assistant"
+    place = next(
+        (
+            at
+            for at in reversed(range(len(messages)))
+            if value_at(raw_of(messages[at]), "role") == "assistant"
+        ),
+        None,
     )
-    place = next(answers, None)
     paths = format_table("paths")
     named = value_at(raw, paths["model"])
     if isinstance(named, str):
         model = named
     counted = usage_of(value_at(raw, paths["usage"]), place, model, raw)
-    if counted and (counted["context_tokens"] or "unknown" in counted):
-        return counted
-    return None
+    return counted if counted and (counted["context_tokens"] or "unknown" in counted) else None

@@ -43,17 +43,18 @@ def usage_of(
     unread = [path for path in _filled_fields(raw, ()) if not _is_known(path)]
     for name, number in count.items():
         if number is None and name not in _NO_NUMBERS:
-            wrong = (
-                path for path in paths[name] if isinstance(value_at(raw, path), str | float | bool)
-            )
-            unread += [f"{path} (not a whole number)" for path in wrong]
+            unread += [
+                f"{path} (not a whole number)"
+                for path in paths[name]
+                if isinstance(value_at(raw, path), str | float | bool)
+            ]
     if raw.get("unit") not in (None, "", "TOKENS"):
         unread.append("unit (not tokens)")
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
     if sent is None:
-        unread += ["input tokens (missing)"] if count["output"] else []
+        unread = unread or ["input tokens (missing)"] * bool(count["output"])
         return named | {"context_tokens": None, "unknown": unread} if unread else None
     sent += count["input_beside"] or 0
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
@@ -204,9 +205,10 @@ def _count(raw: Raw, paths: Iterable[str]) -> int | None:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans
             value = value.get("")
-        is_digits = isinstance(value, str) and value.isdecimal() and len(value) < 20
-        if is_digits or (isinstance(value, float) and value.is_integer()):
+        if (isinstance(value, str) and value.isdecimal() and len(value) < 20) or (
+            isinstance(value, float) and value.is_integer()
+        ):
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if type(value) is int:
             return check_tokens(f"{path} of a provider's usage", value)
     return None

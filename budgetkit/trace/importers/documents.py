@@ -76,8 +76,10 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         lines = [*map(raw_of, lines)]
         row = row_of_lines(lines[0])
         if row is not None and row.name in sessions.SESSIONS:
-            found = sessions.session_conversations(enumerate(lines, start=1), row.name)
-            return [c | {"messages": [*map(raw_of, c["messages"])]} for _, c in found]
+            return [
+                read | {"messages": [*map(raw_of, read["messages"])]}
+                for _, read in sessions.session_conversations(enumerate(lines, start=1), row.name)
+            ]
         if row is not None:
             return by_document({"lines": lines}, row)
     value = _as_document(value)
@@ -104,8 +106,10 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         if conversation["messages"]
     ]
     if 0 < len(conversations) < len(inside):
-        left_out = len(inside) - len(conversations)
-        note = f"Left out: {left_out:,} of {len(inside):,} records without a conversation ({row.label})."
+        note = (
+            f"Left out: {len(inside) - len(conversations):,} of {len(inside):,} records without a conversation "
+            f"({row.label})."
+        )
         conversations[0] = with_warnings(conversations[0], note)
     return conversations or [{"messages": [], "format": row.name}]
 
@@ -119,8 +123,9 @@ def by_document(value: Raw, row: Format) -> list[Data]:
     for document in documents:
         notes = document.pop("warnings", []) + [row.note] * bool(row.note)
         for conversation in _by_row(document, row, depth=0):
-            warnings = [*notes, *conversation.get("warnings", ())]
-            conversations.append(conversation | without_empty(warnings=warnings))
+            conversations.append(
+                conversation | without_empty(warnings=[*notes, *conversation.get("warnings", ())])
+            )
     return conversations or [{"messages": [], "format": row.name}]
 
 
@@ -342,8 +347,9 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
     question_text = question if isinstance(question, str) else next(iter(texts.values()), None)
     if aside := ", ".join(key for key, text in texts.items() if text is not question_text):
         notes.append(f"Not counted: inputs {aside:.200}.")
-    asked = [] if question_text is None else [{"role": "user", "content": question_text}]
-    return {"messages": asked}
+    return {
+        "messages": [] if question_text is None else [{"role": "user", "content": question_text}]
+    }
 
 
 def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
@@ -359,12 +365,13 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
         followed[leaf] = nodes[leaf]
         leaf = _at(nodes[leaf], "parent|parentId")
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
-    files = [
-        str(value_at(file, "mimeType|mime_type"))
+    attached = sum(
+        not str(value_at(file, "mimeType|mime_type")).startswith(
+            "image/"
+        )  # images are read as parts
         for node in followed.values()
         for file in objects_in(value_at(node, "message.metadata.attachments"))
-    ]
-    attached = sum(not kind.startswith("image/") for kind in files)  # images are read as parts
+    )
     notes += notes_of(
         {
             "Not counted: messages on abandoned branches": aside,
