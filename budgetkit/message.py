@@ -330,10 +330,12 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
             yield f"Unknown key {brief(key)}", f"Write {brief(meant)}"
     calls = raw.get("tool_calls")
     for call in calls if isinstance(calls, list | tuple) else ():
-        called = call.get("function", call.get("custom")) if isinstance(call, Mapping) else None
+        called = call.get("function", call.get("custom")) if isinstance(call, Mapping) else call
         if isinstance(called, Mapping):
             for key in called.keys() - _CALLED_KEYS:
                 yield f"Unknown key {brief(key)} of a tool call", "Correct it"
+        elif _CALLED_KEYS.isdisjoint(call):
+            yield "A tool call without a function", "Add it"
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:

@@ -348,6 +348,8 @@ class Engine:
             place, replaced = next(steps)
             while True:
                 text = yield [(summaries.get(slot) or entries[slot]).message for slot in replaced]
+                if not text.strip():
+                    raise ValueError("The summary is empty. Return a text from the function.")
                 message = Message(
                     {"role": summary_role(self.first_speaker), "content": json_value(text)}
                 )

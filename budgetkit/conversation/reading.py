@@ -24,6 +24,7 @@ from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.pairing import Pairing
+from budgetkit.requests.reading.parts import as_list
 from budgetkit.trace import json_value, messages_in, messages_of
 from budgetkit.trace.importers.documents import as_plain
 from budgetkit.truncation import cutter
@@ -99,7 +100,7 @@ def is_plain(value: Any) -> bool:
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
     content = value.get("content")
-    calls = value.get("tool_calls") or ()
+    calls = as_list(value.get("tool_calls"))
     return (content is None or isinstance(content, str)) and all(
         isinstance(call, Mapping) and "function" in call for call in calls
     )

@@ -266,9 +266,4 @@ def _variants(word: str) -> Iterator[str]:
 
 def _is_json(text: str) -> bool:
     """Return True if a text is a JSON object or list."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return False
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(parsed(text), dict | list)

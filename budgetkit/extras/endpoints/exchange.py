@@ -16,7 +16,6 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -27,6 +26,7 @@ import anyio.from_thread
 import httpx
 
 from budgetkit.message import Data
+from budgetkit.requests.reading.request import parsed
 
 _LONGEST = 8_192  # characters of a key
 _SHOWN = 200  # maximum characters of an error text
@@ -133,11 +133,8 @@ class Answer:
     @property
     def document(self) -> Data:
         """The body as a JSON object, or an empty one if it is not."""
-        with suppress(ValueError, RecursionError):
-            value = json.loads(self.body)
-            if isinstance(value, dict):
-                return value
-        return {}
+        value = parsed(self.body)
+        return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from typing import Any
 from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.amounts import whole_number
 from budgetkit.extras.shell.gate import CheckResult, check, refusing_unreadable_files
-from budgetkit.extras.shell.inputs import BudgetCase, load_all, tools_of, with_budget
-from budgetkit.extras.shell.terminal import read_text, show_json, show_lines, show_table
+from budgetkit.extras.shell.inputs import BudgetCase, json_at, load_all, tools_of, with_budget
+from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
-from budgetkit.state.plain_data import unique_keys
 
 #: The version of baseline files.
 VERSION = 1
@@ -101,12 +100,7 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
     """Return the change in each section since a baseline, in tokens."""
-    try:
-        data = json.loads(read_text(path), object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"Invalid JSON in baseline {one_line(path)} ({error}). Save it again with --save-baseline."
-        ) from None
+    data = json_at(path, f"baseline {one_line(path)}", "Save it again with --save-baseline.")
     is_baseline = isinstance(data, Mapping) and data.get("budgetkit") == VERSION
     sections = data.get("sections") if is_baseline else None
     if not isinstance(sections, Mapping) or None in map(whole_number, sections.values()):

@@ -53,7 +53,7 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
-from budgetkit.requests import read_tools
+from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.billing.charges import count_charges, unwritten_tools
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
@@ -69,12 +69,14 @@ _PATH = re.compile(
 )
 #: Keys outside the messages that may contain a part of the prompt, which is not read there.
 _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
+#: Keys of other requests' messages, and of an SDK's call, which are not read next to messages.
+_ELSEWHERE = {"input", "contents", "promptVariables", "extra_body"}
 #: Empty messages in each format, to read the other fields of a recorded request.
 _NO_MESSAGES: Mapping[object, Raw] = {
     "openai-responses": {"input": []},
     "gemini": {"contents": []},
     "anthropic": {"messages": [], "system": ""},
-    "bedrock": {"messages": [], "inferenceConfig": {}},
+    "bedrock": {"messages": [], "inferenceConfig": {}, "toolConfig": {}},
 }
 
 
@@ -317,24 +319,22 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
-    own_tools = ProviderRequest("chat", tools=toolset.functions)
-    uncounted = [
-        *toolset.uncounted,
-        *unwritten_tools(toolset.functions, lambda: framing.charges(own_tools)),
-    ]
+    uncounted = [*toolset.uncounted, *_unwritten(tools, framing)]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(wrong_type("conversation", trace, "a Trace from budgetkit.load_traces"))
+        if tools:
+            trace = replace(trace, tools=tools)
         _check_messages(trace)
-        uncounted += (replace(trace, tools=()) if tools else trace).uncounted
+        own = trace.framing_of(count, own_framing)
+        uncounted += [*trace.uncounted, *_unwritten(trace.tools, own)]
         asked = _beside(trace)
         # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in asked.uncounted if not part.startswith("field ")]
+        uncounted += [f"tool {tool_name(tool)}" for tool in asked.tools]
         if any(map(trace.fields.get, FURTHER_PAGES)):
             uncounted.append("further pages of messages")
         models.append(model or own_model(trace))
-        if tools:
-            trace = replace(trace, tools=tools)
         tally = trace.tally(count, lines.roles or DEFAULT_ROLES, own_framing)
         demand = trace.demand(count, lines.roles or None, own_framing)
         # The given prompts replace those of the conversation.
@@ -343,8 +343,7 @@ def check(
             demand[name] = tokens + sum(of_tools)
         if asked.schema:
             asked = replace(asked, messages=trace.messages[:1], model=trace.model or "")
-            charges = trace.framing_of(count, own_framing).charges(asked)
-            schema = [charge for charge in charges if charge.kind == "answer schema"]
+            schema = [charge for charge in own.charges(asked) if charge.kind == "answer schema"]
             demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
         requests = Requests(lines, one_line(trace.id), demand)
@@ -427,26 +426,34 @@ def _texts(prompts: Any) -> dict[str, str]:
 def _check_messages(trace: Trace) -> None:
     """Reject a conversation with a misspelled key, which would not be counted."""
     for key, value in trace.fields.items():
-        if value and nearest_name(str(key), _PROMPTS):
+        if value and (key in _ELSEWHERE or nearest_name(str(key), _PROMPTS)):
             raise ValueError(
                 f"Unknown key {brief(key)} next to the messages of {one_line(trace.id)}. Write 'system' or 'tools', or "
                 "leave it out."
             )
+    check_tools(trace.tools)
+    # Ollama's field of that name is no name of a known format.
+    is_chat = str(trace.fields.get("format")) in ("None", trace.format)
     for place, message in enumerate(trace.messages, start=1):
-        if message.is_empty and "content" not in message.raw and "format" not in trace.fields:
-            raise ValueError(
-                f"No 'content' in message {place} of {one_line(trace.id)}. Add it, or leave the message out."
-            )
-        for problem, advice in misspelt_keys(message.raw):
+        problems = [*misspelt_keys(message.raw)]
+        if message.is_empty and "content" not in message.raw and is_chat:
+            problems = [("No 'content'", "Add it")]
+        for problem, advice in problems:
             raise ValueError(
                 f"{problem} in message {place} of {one_line(trace.id)}. {advice}, or leave it out."
             )
 
 
+def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
+    """List the tools with texts that the framing does not count."""
+    request = ProviderRequest("chat", tools=read_tools(tools).functions)
+    return unwritten_tools(request.tools, lambda: framing.charges(request))
+
+
 def _beside(trace: Trace) -> ProviderRequest:
     """Read a recorded request's fields, except its messages and tools."""
     return read_request(
-        {**trace.fields, **_NO_MESSAGES.get(trace.fields.get("format"), {"messages": []})}
+        {**trace.fields, **_NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})}
     )
 
 

@@ -133,11 +133,15 @@ def _source(source: str) -> str | Piped:
 def tools_of(source: str) -> list[dict[str, Any]]:
     """Read tool schemas from a list, request or MCP answer."""
     where = "standard input" if source == PIPE else one_line(source)
+    return tools_in(json_at(source, where, "Pass tool schemas as JSON."), where)
+
+
+def json_at(source: str, where: str, advice: str) -> Any:
+    """Read a file of JSON without repeated keys."""
     try:
-        data = json.loads(read_text(source), object_pairs_hook=unique_keys)
+        return json.loads(read_text(source), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"Invalid JSON in {where} ({error}). Pass tool schemas as JSON.") from None
-    return tools_in(data, where)
+        raise ValueError(f"Invalid JSON in {where} ({error}). {advice}") from None
 
 
 def tools_in(data: Any, where: str = "the list") -> list[dict[str, Any]]:

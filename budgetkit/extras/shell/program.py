@@ -34,7 +34,7 @@ NEXT_STEPS = """Next steps:
   budgetkit notebook: learn budgeting step by step in Jupyter
 All commands: budgetkit --help"""
 #: Errors caused by the input; any other error is a defect and keeps its traceback.
-WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
+WRONG = (ValueError, TypeError, LookupError, OSError, ImportError, RecursionError)
 
 
 def parameters(rows: Iterable[Data]) -> Iterator[click.Parameter]:
@@ -137,6 +137,8 @@ def run(arguments: Sequence[str]) -> int:
                 message = wrong.args[0]
             elif isinstance(wrong, OSError) and wrong.filename and wrong.strerror:
                 message = _about_file(wrong)
+            elif isinstance(wrong, RecursionError):
+                message = "The input is nested too deeply. Pass one with fewer levels."
             else:
                 message = wrong
             click.echo(f"Error: {terminal_line(str(message))}", err=True)

@@ -76,9 +76,9 @@ class Reach:
             raise PermissionError(
                 f"{problem}: paths cannot be opened here. Upload the file with the button."
             )
-        if "\0" in path:
+        if "\0" in path or path.count("**") > 1:  # each ** multiplies the time
             raise PermissionError(
-                f"{problem}: a path cannot contain a null character. Check the path."
+                f"{problem}: a path cannot contain a null character, or ** twice. Check the path."
             )
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent

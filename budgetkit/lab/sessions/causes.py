@@ -6,7 +6,6 @@ where the read stopped: at the end of an earlier prompt, or after instructions a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 import budgetkit.frames as pd
 from budgetkit.lab.replay.prefix import block_positions
 from budgetkit.plan import Flags, Floats, Ints
+from budgetkit.requests.reading.request import parsed
 from budgetkit.trace import Trace, Usage
 
 #: Minimum tokens of a miss, since the end of a prompt is often not cached at once.
@@ -206,10 +206,7 @@ def _values(arguments: str) -> str:
     >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
     ('src/a_1.py\n12345', 'ls src/a_1.py')
     """
-    try:
-        waiting = [json.loads(arguments)]
-    except (ValueError, RecursionError):
-        return arguments
+    waiting = [parsed(arguments)]
     texts = []
     while waiting:
         value = waiting.pop(0)

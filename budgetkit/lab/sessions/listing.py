@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget import brief
 from budgetkit.files import database_rows, plain_name, read_table, write_whole
+from budgetkit.requests.reading.request import parsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +78,8 @@ class SessionFile:
             head = stream.read(_HEADER)
         for line in head.splitlines()[:40]:
             if b'"cwd"' in line and not place:
-                with suppress(ValueError, AttributeError):
-                    record = json.loads(line)
+                with suppress(AttributeError):
+                    record = parsed(line)
                     inside = (
                         record.get("payload") or record.get("data", {}).get("context") or record
                     )

@@ -277,8 +277,8 @@ def text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def parsed(text: str) -> Any:
-    """Parse a JSON text; return any other text unchanged."""
+def parsed(text: str | bytes) -> Any:
+    """Parse JSON; return any other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -29,6 +29,8 @@ Schema = Mapping[str, Any]
 
 _NEWER_PARAMETERS = ("parametersJsonSchema", "parameters_json_schema")
 _PARAMETERS = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
+# Texts beside the parameters that the model gets too, in no form that is counted.
+_EXTRA_TEXTS = ("input_examples", "response", "responseJsonSchema", "response_json_schema")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 # Fields around a list of tools: of a JSON-RPC answer, of Converse's configuration, of a request body.
 _ENVELOPES = ("result", "toolConfig", "tools")
@@ -121,6 +123,9 @@ or an MCP server's answer to tools/list.
             continue
         functions.append(tool)
         function = unwrapped(tool)
+        uncounted += [
+            f"{key} of tool {tool_name(tool)}" for key in _EXTRA_TEXTS if function.get(key)
+        ]
         values = filter(None, map(function.get, _PARAMETERS))
         if not all(isinstance(value, Mapping) for value in values):
             uncounted.append(f"parameters of tool {tool_name(tool)}")

@@ -14,7 +14,7 @@ format.
 
 from __future__ import annotations
 
-import json
+import re
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ from budgetkit.budget import check_choice
 from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw, ToolCall
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
+from budgetkit.requests.reading.request import parsed
 
 # Forms with the system text outside the messages.
 _BESIDE = (
@@ -374,18 +375,20 @@ def _block(part: Raw, form: str) -> Data:
     return dict(part)
 
 
+def _call_id(id: str) -> str:
+    """Return an id as Anthropic and Bedrock accept it: letters, digits, _ and -."""
+    return re.sub(r"[^\w-]", "_", id, flags=re.ASCII)
+
+
 def _call_block(call: ToolCall, form: str) -> Data:
-    try:
-        values = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        values = {}
+    values = parsed(call.arguments or "{}")
     if not isinstance(values, Mapping):
         values = {"value": values}
     if form == "gemini":
         return {"functionCall": {"name": call.name, "args": values}}
     if form == "converse":
-        return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": values}}
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": values}
+        return {"toolUse": {"toolUseId": _call_id(call.id), "name": call.name, "input": values}}
+    return {"type": "tool_use", "id": _call_id(call.id), "name": call.name, "input": values}
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
@@ -397,9 +400,11 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
         response = {"name": name, "response": {"result": message.text}}
         return {"functionResponse": {**response, "parts": others} if others else response}
     if form == "converse":
-        return {"toolResult": {"toolUseId": id, "content": [{"text": message.text}, *others]}}
+        return {
+            "toolResult": {"toolUseId": _call_id(id), "content": [{"text": message.text}, *others]}
+        }
     content = _with_others({"type": "text", "text": message.text}, others)
-    return {"type": "tool_result", "tool_use_id": id, "content": content}
+    return {"type": "tool_result", "tool_use_id": _call_id(id), "content": content}
 
 
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:

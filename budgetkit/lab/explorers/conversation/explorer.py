@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, many
+from budgetkit.budget import Budget, brief, many, one_line
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, read_budget
 from budgetkit.lab.explorers.base import Explorer
@@ -344,4 +344,6 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         base = self.settings.budget_settings
         chosen = ", ".join(self.settings.chosen)
         window = f"window={self.budget.window:,}"
-        return f"ConversationExplorer({base.trace}, {base.model}, {window}, {chosen})"
+        return (
+            f"ConversationExplorer({one_line(str(base.trace))}, {base.model}, {window}, {chosen})"
+        )
