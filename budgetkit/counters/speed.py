@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -108,9 +109,28 @@ def counted_in_threads(
     >>> counted_in_threads(lambda texts: [len(text) for text in texts], ["one", "three"])
     [3, 5]
     """
-    if sum(map(len, texts)) < _ALONE or _cores() < 2:
+    if sum(map(len, texts)) < _ALONE or (threads := _cores()) < 2:
         return count_many(texts)
-    return [*chain.from_iterable(_pool().map(count_many, in_calls(texts)))]
+    calls = deque(enumerate(in_calls(texts)))
+    sizes: list[list[int]] = [[]] * len(calls)
+
+    def work() -> None:
+        while True:
+            try:
+                place, few = calls.popleft()
+            except IndexError:
+                return
+            sizes[place] = count_many(few)
+
+    helpers = [_pool().submit(work) for _ in range(min(threads, len(calls)) - 1)]
+    try:
+        work()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    finally:
+        calls.clear()  # after a failure nobody goes on
+    return [*chain.from_iterable(sizes)]
 
 
 def _cores() -> int:
@@ -126,7 +146,7 @@ def _pool() -> ThreadPoolExecutor:
     global _threads
     with _making:
         if _threads is None:
-            _threads = ThreadPoolExecutor(_cores(), "budgetkit-count")
+            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
         return _threads
 
 

@@ -1,7 +1,7 @@
-"""Counts of long texts without a seam, such as a million blanks.
+r"""Counts of long texts without seams, such as a billion blanks, in bounded memory.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
-following text. If a single run of letters, marks or blanks fills a window, larger ones are read until its piece ends. A
+following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
 piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
     A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of their bytes.
@@ -15,18 +15,26 @@ from __future__ import annotations
 
 import codecs
 from array import array
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from typing import Final
 
 from budgetkit.counters import encodings
 from budgetkit.counters.encodings import pattern, settled
+from budgetkit.counters.memory import Memo, digest
 
 #: Function that returns the bytes at an offset, up to a given size.
 Read = Callable[[int, int], bytes]
+# From the start of a part of a piece to its end, or None.
+_Step = Callable[[Read, int], int | None]
+
 _WINDOW: Final = 1 << 16  # bytes
 _FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one
 _OVERLAP: Final = 64  # tokens
+_LONGEST: Final = 4  # bytes of a character
+_KNOWN: Final = Memo(1_024)  # where a run ends in a window
+_NO_WORD: Final = r"^\r\n\p{L}\p{N}"
+_MARK: Final = r"^\s\p{L}\p{N}"
 
 
 def count_seamless(name: str, text: str) -> int:
@@ -70,16 +78,17 @@ def piece_end(written: str, read: Read, at: int) -> int:
     >>> piece_end(encodings.pattern_of("o200k_base"), lambda at, size: text[at : at + size], 5)
     6
     """
-    size = _WINDOW
-    while not settled(written, text := text_at(read, at, size)) and read(at + size, 1):
-        size *= 2
-    match = pattern(written).match(text)
-    assert match is not None, "every character belongs to a piece"
-    return at + len(match[0].encode())
+    for alternative in _alternatives(written):
+        end: int | None = at
+        for step in alternative:
+            end = None if end is None else step(read, end)
+        if end is not None and end > at:
+            return end
+    raise AssertionError(f"no piece begins at byte {at}, but every character belongs to a piece")
 
 
 def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
-    """Count a piece's tokens in overlapping windows, to bound memory use."""
+    """Count the tokens in a piece that may be larger than memory."""
     at, total, window, overlap = start, 0, _FEW, _OVERLAP
     while at + window < stop:
         tokens = _tokens(name, read(at, window))
@@ -98,6 +107,134 @@ def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
 def _tokens(name: str, piece: bytes) -> array[int]:
     # A search for a place to cut counts many prefixes of the same text, so the windows that they share are cached.
     return array("I", encodings.encoding(name)._core_bpe.encode_single_piece(piece))
+
+
+@cache
+def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
+    """Return the alternatives of a shipped pattern."""
+    if r"\p{Lu}" in written:
+        numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
+        return (
+            *_words_by_case(),
+            numbers,
+            marks,
+            (_last(r"\s", r"\r\n"),),
+            (_all_but_one,),
+            (_run(r"\s", 1, 1),),
+        )
+    if r"\p{N}{1,3}" in written:
+        word, numbers = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1)), (_run(r"\p{N}", 1, 3),)
+        marks, lines = (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n")), (_last(r"\s", r"\r\n"),)
+        short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
+        return (
+            short,
+            word,
+            numbers,
+            marks,
+            (_to_the_end,),
+            lines,
+            (_all_but_one,),
+            (_run(r"\s", 1, 1),),
+        )
+    runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
+    return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, (_all_but_one,), (_run(r"\s", 1, 1),))
+
+
+def _words_by_case() -> Iterator[tuple[_Step, ...]]:
+    """Yield o200k_base's word patterns: capitals, then lower-case letters.
+
+    Letters without case belong to both.
+    """
+    capitals, small, both = (
+        r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
+        r"\p{Ll}\p{Lm}\p{Lo}\p{M}",
+        r"\p{Lm}\p{Lo}\p{M}",
+    )
+    short = _here("(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
+    openings: tuple[tuple[_Step, ...], ...] = ((_run(_NO_WORD, 1, 1),), ())
+    for opening in openings:
+        yield *opening, _run(capitals), _run(r"\p{Ll}", 1, 1), _run(small), short
+        yield *opening, _last(capitals, both), short
+    for opening in openings:
+        yield *opening, _run(capitals, 1), _run(small), short
+
+
+def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
+    """Return a step that matches a run of any length of one class."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = at
+        while text := text_at(read, end, None if most is None else _LONGEST * most):
+            length, size = _inside(f"[{members}]{{0,{'' if most is None else most}}}+", text)
+            end += size
+            if most is not None or length < len(text):
+                break
+        return end if least == 0 or end > at else None
+
+    return step
+
+
+def _inside(run: str, text: str) -> tuple[int, int]:
+    """Return the characters and bytes in a run at the start of a text."""
+
+    def make() -> tuple[int, int]:
+        match = pattern(run).match(text)
+        assert match is not None, "a run may be empty"
+        return match.end(), len(match[0].encode())
+
+    if len(text) < _FEW:
+        return make()
+    return _KNOWN.once((run, digest(text)), make)
+
+
+def _last(members: str, last: str) -> _Step:
+    """Advance through a class up to the last character that is also in another class."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = _run(members)(read, at) or at
+        while end > at:
+            begin = max(at, end - _WINDOW)
+            if begin > at:
+                whole = read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0)))
+            else:
+                whole = read(begin, end - begin)
+            if match := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
+                return end - len(whole) + len(match[0].encode())
+            end -= len(whole)
+        return None
+
+    return step
+
+
+def _here(short: str) -> _Step:
+    """Return a step that matches a pattern of a few characters."""
+
+    def step(read: Read, at: int) -> int | None:
+        match = pattern(short).match(text_at(read, at, 4 * _LONGEST))
+        if match is None:
+            return None
+        return at + len(match[0].encode())
+
+    return step
+
+
+def _to_the_end(read: Read, at: int) -> int | None:
+    end = _run(r"\s")(read, at)
+    if end is None or read(end, 1):
+        return None
+    return end
+
+
+def _all_but_one(read: Read, at: int) -> int | None:
+    """Skip all blanks except the last, which belongs to the following text.
+
+    At the end of the text, skip all of them.
+    """
+    end = _run(r"\s")(read, at) or at
+    if not read(end, 1):
+        return end
+    before = read(max(at, end - _LONGEST), min(_LONGEST, end - at)).decode("utf-8", "ignore")
+    return end - len(before[-1:].encode())
 
 
 def text_at(read: Read, at: int, size: int | None = None) -> str:

@@ -433,7 +433,7 @@ def found_by(name: str) -> Model | None:
     facts = _by_name(name)
     if facts is not None:
         return facts
-    unlisted = _by_price_list(name)
+    unlisted = _by_price_list(name) or _by_usual_window(name)
     if unlisted is None:
         return None
     return _of_family(unlisted)
@@ -476,33 +476,50 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look up a model and its usual window in genai-prices, or return None."""
+    """Look up a model in genai-prices by its own entry."""
     from importlib.metadata import version
 
-    cores = {core_name(text) for text in without_suffixes(bare(name))}
+    if (registry := price_list()) is None:
+        return None
+    try:
+        provider, entry = registry.find_provider_model(bare(name), None, None, None)
+    except LookupError:
+        return None
+    # A registry's entry may stand for a whole family, whose other members have other windows.
+    cores = [
+        {core_name(text) for text in without_suffixes(text)}
+        for text in (bare(name), bare(entry.id))
+    ]
+    if entry.context_window is None or cores[0].isdisjoint(cores[1]):
+        return None
+    source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
+    return Model(
+        name, entry.context_window, provider=provider.name, source=source, provenance=source
+    )
+
+
+def _by_usual_window(name: str) -> Model | None:
+    """Look up a model in genai-prices by the window that most hosts list."""
+    core = core_name(name)
     entries = [
-        (entry.context_window, provider, str(entry.id))
+        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
         for provider in getattr(price_list(), "providers", ())
         for entry in provider.models
-        if entry.context_window and core_name(entry.id) in cores
+        if entry.context_window and core_name(entry.id) == core
     ]
     if not entries:
         return None
     often = Counter(window for window, *_ in entries)
     usual = min(often, key=lambda window: (-often[window], window))
+    of_usual = [entry for entry in entries if entry[0] == usual]
     # A suffix after a colon names a way of serving, such as in a batch.
-    window, provider, listed_id = min(
-        (entry for entry in entries if entry[0] == usual), key=lambda entry: ":" in entry[2]
-    )
-    source = f"genai-prices {version('genai-prices')}, {provider.id}/{listed_id}"
-    is_spelling = bare(name) not in (listed_id, bare(listed_id))
-    says_where = "/" in name or host_of(name) or ":" in listed_id
+    window, source, listed_id = min(of_usual, key=lambda entry: ":" in entry[2])
+    says_where = "/" in name or host_of(name)
     return Model(
-        listed_id if is_spelling and not says_where else name,
+        name if says_where or ":" in listed_id else listed_id,
         window,
-        provider="" if is_spelling else provider.name,
         source=source,
-        provenance=f"{source}, of which {name} is a spelling" if is_spelling else source,
+        provenance=f"{source}, of which {name} is a spelling",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import random
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from unittest import mock
@@ -147,6 +149,32 @@ def test_a_run_in_which_words_begin_at_random_counts_in_windows_as_whole(name: s
         text = "".join(chance.choices(letters, k=100_000))
         with mock.patch.multiple(stretches, _WINDOW=1_024, _FEW=256, _OVERLAP=3):
             assert count_stretch(name, reading(text)) == whole(name, text)
+
+
+class Endless(io.RawIOBase):
+    """A file of one text over and over, that nobody holds."""
+
+    def __init__(self, unit: str, size: int) -> None:
+        self.data, self.size = unit.encode() * (1 + (1 << 19) // len(unit.encode())), size
+        self.unit = len(unit.encode())
+
+    def at(self, place: int, size: int) -> bytes:
+        begin = place % self.unit
+        return self.data[begin : begin + max(0, min(size, self.size - place))]
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "的"])
+def test_memory_does_not_grow_with_a_piece(unit: str) -> None:
+    def peak(windows: int) -> int:
+        endless = Endless(unit, windows * stretches._WINDOW // 6 * 6)
+        tracemalloc.start()
+        assert count_stretch("o200k_base", endless.at) > 0
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    count_stretch("o200k_base", Endless(unit, 999_996).at)
+    assert peak(16) < 1.2 * peak(4)
 
 
 def test_eight_threads_share_what_is_known_of_windows() -> None:
