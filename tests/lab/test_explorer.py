@@ -841,8 +841,8 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
 def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     explorer = BudgetExplorer("working_memory", conversation(30), window=8_192, counter="chars/4")
     note = explorer.view.figure_errors["note"]
-    assert note.startswith("At turn 30, chars/4 is ")
-    assert f"lower than {DEFAULT_MODEL}" in note
+    assert note.startswith("At turn 30, chars/4 counts ")
+    assert f"less than {DEFAULT_MODEL}" in note
     assert f"an estimate for {DEFAULT_MODEL}" in explorer.view.state["source"]
     explorer.set(counter="o200k_base")
     assert "counted exactly with o200k_base" in explorer.view.state["source"]

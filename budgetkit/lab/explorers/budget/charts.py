@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from budgetkit.budget import Budget, brief
+from budgetkit.budget import Budget, brief, many
 from budgetkit.budget.html import HATCHED, colour, ink
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.budget.notices import source
@@ -325,7 +325,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         if line != ALL:
             moved = f"does not change the {line} budget"
             if shift:
-                moved = f"makes the {line} budget {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+                moved = f"makes the {line} budget {many(abs(shift), 'token')} too {'large' if shift > 0 else 'small'}"
             note += f", which {moved}"
         return figures.counter_error, table, f"{note}."
 
