@@ -73,12 +73,12 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of a larger window: if it "helps", the smallest is searched for; if it "harms", the largest. If it is
-        unknown, the absence of a solution is never called proved.
+        Effect of a larger window on the condition. If it "helps", the smallest window is searched for; if it "harms",
+        the largest. If it is "unknown", a failed search does not prove that there is no solution.
     risk : float, optional
         For a promise about the next conversation, the probability that it breaks the promise.
     tokens : int, default 0
-        Maximum tokens needed in a section beyond the demands.
+        Maximum number of tokens that the condition needs in a section beyond its demand.
 
     Examples
     --------
@@ -95,14 +95,14 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain why there are too few conversations, or return ""."""
+        """Explain that conversations are too few, or return "" if there are enough."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
 
 
 def nothing_cut(section: str | None = None) -> Condition:
-    """Require that nothing is cut from one section or from all.
+    """Require that nothing is cut from one section, or from any section.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def cut_at_most(
     Parameters
     ----------
     share : float
-        Maximum share, from 0 to 1; above 0 for a promise.
+        Maximum share, from 0 to 1. At 0 and 1 there is no promise.
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
@@ -252,9 +252,10 @@ def at_least(section: str, tokens: int) -> Condition:
 
 
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
-    """Limit the total cost of all requests, one per row.
+    """Limit the total cost of all requests.
 
-    Each row is a request whose input costs the full price, as without a cache, so the actual bill is at most this cost.
+    Each row of demands is a request whose input costs the full price, as without a cache, so the actual bill is at most
+    this cost.
 
     Parameters
     ----------

@@ -110,14 +110,14 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List the effect of a few more tokens for each line.
+    """List the effect of giving each line a few more tokens.
 
     Parameters
     ----------
     plan : Plan
         A plan of items, or of plain numbers.
     more : int, default 100
-        Additional tokens for the window or a cap, or fewer for a reserve.
+        Number of tokens to add to the window or to a cap, or to take from a reserve.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that the best choice of items would add."""
+    """Return the score that the best choice of items would add to a plan."""
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

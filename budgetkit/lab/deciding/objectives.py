@@ -3,7 +3,7 @@
     gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
 
 The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`) over random subsets of the
-conversations with something to gain.
+conversations, without those in which the objective is 0 both times.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
 def _lost_evidence(
     outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost"
 ) -> float:
-    """Count needed messages that are missing or summarised."""
+    """Count the needed messages that a replay lost."""
     if pairs is None:
         pairs = evidence(outcome.trace)
     _, needs, is_there = needed_there(outcome, pairs)
@@ -130,7 +130,7 @@ OBJECTIVES: Mapping[str, Objective] = {
 def objective_of(
     objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
 ) -> tuple[str, Objective]:
-    """Return an objective by name or from a function."""
+    """Return the name and the objective for a name or a function."""
     if callable(objective):
         name = getattr(objective, "__name__", "objective")
         return name, Objective(objective, name, "has", f"less {name}")
@@ -162,7 +162,7 @@ class Gain:
     share : float
         Relative reduction of the sum; minus infinity if the sum is 0 only without the setting.
     low, high : float
-        Interval of the true share; NaN if too few conversations have something to gain.
+        Interval of the true share; NaN if the objective is 0 both times in too many conversations.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class Gain:
 
     @cached_property
     def share(self) -> float:
-        """The share saved."""
+        """The share of the objective that the setting saves."""
         return float(_saved(self.before.sum(), self.after.sum()))
 
     @cached_property
@@ -270,7 +270,7 @@ class Gain:
 
 
 def _saved(before: Any, after: Any) -> Floats:
-    """Return the share saved, or 0 if both are 0."""
+    """Return the share saved, or 0 if both sums are 0."""
     before, after = np.asarray(before), np.asarray(after)
     ratio = np.where(after == 0, 1.0, np.inf)
     np.divide(after, before, out=ratio, where=before != 0)
@@ -278,7 +278,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return all or a random sample of the subsets of conversations."""
+    """Return all subsets of the conversations, or a random sample of subsets."""
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
         return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")

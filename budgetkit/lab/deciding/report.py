@@ -57,7 +57,7 @@ class TuningReport:
         return {line: str(values[line]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
-        """Describe the gain on other conversations and its uncertainty."""
+        """Describe the gain of a setting and its uncertainty."""
         tuned = self.tuned
         aim = OBJECTIVES[self.objectives[0]]
         if row not in (PRESENT, tuned.row):
@@ -77,7 +77,7 @@ class TuningReport:
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row per setting, with its means over one half."""
+        """Return a table of the settings, with means over the first half."""
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -140,7 +140,7 @@ class TuningReport:
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'more expensive'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the means of the current setting and of all others."""
+        """Return the mean objectives of the current setting and of those tried."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
@@ -148,7 +148,7 @@ class TuningReport:
 
 
 def matter(moves: pd.DataFrame) -> list[str]:
-    """List the three lines that affect the result most."""
+    """List up to three lines that affect the objective most."""
     moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
     return [str(line) for line in moving["line"].drop_duplicates().head(3)]
 

@@ -66,7 +66,7 @@ class Solution:
     binds : str
         The obstacle, if no size was found.
     is_proved : bool
-        If no size was found, True if none is proved to exist.
+        If no size was found, True if it is proved that none exists.
     conversations : int
         Number of conversations behind a promise about the next one; 0 without a promise.
 
@@ -138,9 +138,9 @@ def solve(
     Returns
     -------
     Solution
-        The largest size of a reserve, or the largest size under a condition that a larger window harms; otherwise the
-        smallest. It meets the condition, and the next size does not; a value of None comes with the obstacle. A promise
-        about the next conversation has no value if there are too few conversations.
+        The smallest size that meets the condition or, for a reserve, the largest. If a larger window harms the
+        condition, it is the other way round. If no size was found, the value is None and the obstacle is described. A
+        promise about the next conversation has no value if there are too few conversations.
 
     Raises
     ------
@@ -217,7 +217,10 @@ class LineSearch:
         return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:
-        """Plan all rows at one size of the line, if possible."""
+        """Plan all rows at one size of the line.
+
+        Returns None if the size is invalid or a request exceeds the window.
+        """
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
             budget = self.budget.assign(**{self.line: size})
@@ -259,7 +262,10 @@ class LineSearch:
         return self.kind == "reserve" or sum(a.cap is not None for a in allocations) <= 1
 
     def size(self, condition: Condition, near: int, far: int) -> tuple[int | None, int]:
-        """Return the nearest size that meets a condition, and the grid step."""
+        """Return the first size that meets a condition, and the grid step.
+
+        Sizes are tried from `near` to `far`. The size is None if none of them meets the condition.
+        """
 
         def holds(size: int) -> bool:
             plans = self.plan_demands(size)
@@ -279,7 +285,7 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Describe the section that loses most, and its limit."""
+        """Describe why even the last size does not meet the condition."""
         at = f"with {self.line} = {far:,}"
         plans = self.plan_demands(far)
         if plans is None:
@@ -358,7 +364,7 @@ def solve_models(
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
-    """Join demands in one frame, indexed by conversation number."""
+    """Convert demands in any form to one frame."""
     demands = _opened(demands)
     if isinstance(demands, pd.DataFrame):
         return demands
@@ -379,7 +385,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Load conversations from a file, a shipped name or messages."""
+    """Load conversations that are given by path, by name or as messages."""
     if isinstance(demands, str | PathLike):
         traces = traces_of(demands)
         return traces[0] if len(traces) == 1 else traces

@@ -42,7 +42,7 @@ class AnswerReserve:
     tokens : int
         The reserve, in tokens.
     risk : float
-        Accepted average share of longer answers in the next conversation.
+        Accepted share, on average, of answers in the next conversation that are longer than the reserve.
     conversations : int
         Number of conversations used.
     longest : int
@@ -73,7 +73,7 @@ class AnswerReserve:
 
     @property
     def sentence(self) -> str:
-        """The promise of the reserve, or the reason why there is none."""
+        """The promise of the reserve, or the reason why it makes none."""
         if self.is_promise:
             return (
                 f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
@@ -95,15 +95,15 @@ def answer_reserve(
     counter : str, Model or callable
         Function that counts the tokens in a text.
     risk : float, default 0.05
-        Accepted share of longer answers.
+        Accepted share of answers that are longer than the reserve.
     kind : {"all", "call", "text"}
         The answers to use: all, those with tool calls, or those without.
 
     Returns
     -------
     AnswerReserve
-        A reserve by conformal risk control over conversations, or the longest observed answer without a promise if
-        there are too few.
+        A reserve found by conformal risk control over conversations. If there are too few conversations, it is the
+        longest observed answer, without a promise.
 
     Raises
     ------
@@ -166,13 +166,16 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
 
 
 def _counted(message: Message, count: Count) -> int:
-    """Count the text and the tool calls in an answer."""
+    """Count the tokens of an answer's text and tool calls."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
-    """Return the reserve for the answer, without thinking."""
+    """Return the reserve for answers, or None if there is none.
+
+    A reserve named "thinking" is not one for answers.
+    """
     reserves = [
         reserve
         for reserve in budget.reserves
@@ -181,7 +184,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
     return min(reserves, key=lambda reserve: reserve.name != OUTPUT, default=None)
 
 
-Setting = Raw  # the name of a value, by line
+Setting = Raw  # for each line, the name of its value
 Values = Mapping[str, Mapping[Any, Any]]  # for each line, its values by the names shown in tables
 NO_CAP = "no cap"
 CANNOT_BE_PLANNED = "cannot be planned for every conversation"
@@ -259,14 +262,14 @@ def setting_text(setting: Setting) -> str:
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
-    """Return the sizes in a setting, keeping a policy's name."""
+    """Replace the names in a setting by sizes, except for the policy."""
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
 
 
 def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data], str]:
-    """Return all combinations of these values, or a random sample.
+    """Return all combinations of values, or a random sample of `trials`.
 
     Examples
     --------
@@ -281,7 +284,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
         search = "all"
     else:
         random = Random(seed)
-        drawn = {}  # keeps the order, and each setting once
+        drawn = {}  # keeps the order, without duplicates
         while len(drawn) < trials:
             drawn[tuple(map(random.choice, choices))] = None
         search = "drawn at random"
@@ -289,7 +292,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
-    """Return the values to try by line, each with its name."""
+    """Return the values to try for each line, by name."""
     if not vary:
         raise ValueError(
             "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
@@ -315,7 +318,7 @@ class SearchSpace:
     floor: AnswerReserve | None = None
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the minimum reserve, if a setting could go below it."""
+        """Add the minimum reserve if a setting could reserve less."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -345,7 +348,7 @@ class SearchSpace:
         signed = replace(self, budget=replace(self.budget, deficit="signed"))
         try:
             budget, _ = signed.apply(setting)
-        except ValueError:  # it cannot be planned, with any reserve
+        except ValueError:  # the setting cannot be planned with any reserve
             return False
         return budget.sizes[reserve.name] < self.floor.tokens
 

@@ -1,4 +1,4 @@
-"""Tuning of a budget on conversations, tested on held-out ones.
+"""Tuning of a budget on conversations, with a test on held-out conversations.
 
 Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
 other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
@@ -67,7 +67,10 @@ class Measurement:
     options: Raw
 
     def __call__(self, trace: Trace) -> list[list[float]]:
-        """Measure one conversation, with NaN for a setting that cannot be planned."""
+        """Measure all settings on one conversation.
+
+        The measurements of a setting that cannot be planned are NaN.
+        """
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
             # The needed messages are the same under every setting.
@@ -89,7 +92,7 @@ class Measurement:
         client: Client | None = None,
         progress: Progress | None = None,
     ) -> Floats:
-        """Measure all conversations, optionally in processes or on a cluster."""
+        """Measure all conversations, optionally in several processes or on a cluster."""
         rows = []
         with ExitStack() as stack:
             if client is None and workers > 1:
@@ -122,7 +125,7 @@ class TuningResult:
     seed : int
         Seed of the split.
     search : str
-        Choice of the settings: "all" or "drawn at random".
+        How the settings were chosen: "all" or "drawn at random".
     no_more : collection of str
         Objectives that the chosen setting must not worsen.
 
@@ -180,8 +183,8 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations.
 
-        None means the current setting. Among equal results, the current setting is chosen, otherwise the largest. A
-        current reserve that is too small for the answers is not kept.
+        None means the current setting. Among settings with equal results, the current one is chosen, or else the one
+        with the largest sizes. A current reserve that is too small for the answers is not kept.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -257,7 +260,7 @@ class TuningResult:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per setting, with its values and means."""
+        """A table of the settings, with their values and mean objectives."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
         means[np.array(self.reasons) != ""] = np.nan
         table = pd.DataFrame(self.settings)
@@ -282,11 +285,11 @@ class TuningResult:
         return self.gain_at(self.row)
 
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
-        """Return the gain of a table row, or of the current setting (None).
+        """Return the gain of a table row, or of the current setting.
 
-        The gain of the candidate is pooled: each half is measured with the setting chosen by the other half. Any other
-        row is measured on the second half. Its interval is corrected for multiple comparisons, over all rows of the
-        front, or over all rows if it is not on the front.
+        The row is None for the current setting. The gain of the candidate is pooled: each half is measured with the
+        setting chosen by the other half. Any other row is measured on the second half. Its interval is corrected for
+        comparing all rows of the front, or all rows of the table if it is not on the front.
         """
         halves: list[tuple[int | None, list[int]]] = [(row, self.parts[1])]
         risk = 0.05
@@ -361,8 +364,8 @@ def tune(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        At least four conversations; an interval of the gain needs seven with something to gain. A string is the name of
-        a shipped trace or a path.
+        At least four conversations; an interval of the gain needs seven in which the objective is not 0 both times. A
+        string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
         The current budget, or a preset or its name.
     vary : mapping of str to iterable, optional
@@ -390,7 +393,7 @@ def tune(
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost or as kept.
     no_more : collection of str
-        Given objectives that the chosen setting must not worsen.
+        Names of objectives that the chosen setting must not worsen.
     **options
         As in :func:`budgetkit.replay`: the current `policy` (default: drop the oldest messages first), `prices` for
         "cost", `model`, `window`, `counter`, `framing`, `by` and `cache`.
@@ -436,7 +439,7 @@ def tune(
     space = space.with_floor(case.traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
-    # Scores by conversation, setting (the current one first) and objective; NaN for a setting that is too small.
+    # Scores by conversation, setting (the current one first) and objective; NaN for a setting that reserves too little.
     scores = np.full((len(case.traces), 1 + len(settings), len(objectives)), np.nan)
     tried = [{}, *settings]
     allowed = [row for row, setting in enumerate(tried) if not row or not space.is_short(setting)]
@@ -475,7 +478,7 @@ def replay_case(
     counter: AnyCounter | None = None,
     **options: Any,
 ) -> ReplayCase:
-    """Convert the arguments of a replay, completed from a configuration."""
+    """Convert a replay's arguments, taking defaults from a configuration."""
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
     named = {"model": model, "counter": counter}
@@ -549,7 +552,7 @@ def sensitivity(
 
 
 def split(many: int, seed: int) -> tuple[list[int], list[int]]:
-    """Split conversations at random into two halves, by number."""
+    """Split the numbers of conversations at random into two halves."""
     if many < 4:
         raise ValueError(f"Too few conversations: {many}. Pass at least 4.")
     order = list(range(many))

@@ -6,7 +6,7 @@ Call a figure to get a plotly figure; its ``spec`` is the same as plain data, an
     figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
     figures.waterfall.table(plan)    DataFrame
 
-The figures of accuracy, replay and sessions are in these packages, and are imported on first use.
+The figures of accuracy, replay and sessions are in those packages, and are imported on first use.
 """
 
 from importlib import import_module

@@ -1,7 +1,8 @@
 """Draw a figure's specification as SVG, with axes, data, notes, lines and legend.
 
 It is the same specification that plotly draws in a notebook (see ADR 0006). Equal specifications give the same bytes. A
-page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's ink.
+page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's text
+colour.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     Returns
     -------
     str
-        An SVG element, ready to be saved. Non-finite values are not drawn; their number is noted.
+        An SVG element, ready to be saved. Non-finite values are not drawn; a note gives their number.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return a mark's position on an axis, or as a share of the picture."""
+    """Return the position in pixels of one coordinate of a mark."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
@@ -297,7 +298,7 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
-    """Remove non-finite values from a figure, and also return their number.
+    """Remove non-finite values from a figure, and count them.
 
     >>> axes = {"xaxis": {}, "yaxis": {}}
     >>> known({"data": [{"type": "bar", "x": [1.5, float("nan")], "y": [0, 1]}], "layout": axes})[1]

@@ -170,7 +170,7 @@ class Prices:
         fresh, cached, written, output : int64 array, shape (requests,)
             Tokens of each kind.
         sent : int64 array, shape (requests,), optional
-            Sizes of the whole prompts, which determine price steps, if only parts are priced here.
+            Sizes of the whole prompts, which determine the price tiers; needed if only parts are priced here.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class Prices:
 
 
 def prices_of(given: Prices | str | Model | None) -> Prices | None:
-    """Return given prices unchanged, or look up those of a model.
+    """Return the given prices, or look up a model's prices.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def compaction_turns(
     before, after : int
         Tokens of a request before and after the compaction.
     summary_input : int
-        Tokens read for the summary; charged as cached, since they have just been sent.
+        Tokens read for the summary; they are charged as cached, since they have just been sent.
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
@@ -401,9 +401,10 @@ _version = cache(version)
 def _entry(
     snapshot: Callable[[], Any], _: int, model: str, provider: str | None
 ) -> tuple[Any, Any, str] | None:
-    """Return a model's provider, price entry and listed spelling, or None.
+    """Find a model's provider, price entry and listed spelling.
 
-    The second argument is the id of the snapshot, because the snapshot itself cannot be a key of the cache.
+    Returns None if no entry matches. The second argument is the id of the snapshot, because the snapshot itself cannot
+    be a key of the cache.
     """
     # A fine-tuned model has its own price, and so does a model that a router offers for free.
     name = model.rpartition("/")[2]

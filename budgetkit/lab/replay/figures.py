@@ -173,7 +173,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 
 def request_axis(last: int, every_turn: bool = False) -> Data:
-    """Return an axis of requests, or of turns with one request each."""
+    """Return an axis of requests, or of turns if `every_turn`."""
     title = "turn" if every_turn else "request"
     return {"title": title, "range": [1, max(1, last) + 1], "showgrid": False, **counted(last)}
 

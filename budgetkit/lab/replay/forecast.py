@@ -1,6 +1,6 @@
-"""Forecasts: conversations drawn from the sizes of past turns.
+"""Forecasts of a conversation's size.
 
-Conversations are drawn from the sizes of past turns:
+Continuations are drawn from the sizes of past turns:
 
     context(t) = start + pace x sum of t turn sizes
     sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
@@ -25,9 +25,10 @@ bands from other sessions, wide by a factor of 24, covered 42 %. A few turns do 
 same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
-from them, since a few turns say less about the future than the growth of such conversations. With nine or more that
-continue after as many turns, the spread is the deviation of each from its prediction by the others
-(:mod:`budgetkit.promise`), without fitted numbers. Other conversations that do not resemble the turns seen are ignored.
+from them, since a few turns say less about the future than the growth of such conversations. If nine or more of
+them have more turns than this one, the spread is their deviation from predictions, each made without the predicted
+conversation (:mod:`budgetkit.promise`), and no fitted numbers are used. Other conversations that do not resemble the
+turns seen are ignored.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _AGENT = (
 )
 # more requests per turn than this show an agent; chats with customers had four at most
 _AGENT_STEPS = 4
-# the same for other conversations: the median of at least so many; up to 1.2, forecasts proved right
+# For other conversations, this limit applies to the median of at least three; up to 1.2, forecasts proved right.
 _BURST_OF_OTHERS = 1.3
 _OTHERS_THAT_BURST = 3
 _CHANGE = 0.16  # variance of the logarithm of the pace, if the mean turn is known
@@ -77,9 +78,10 @@ _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """The growth of turns: its median, and its logarithm's standard deviation.
+    """The factor by which later turns differ from past ones.
 
-    If `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
+    It is lognormal: `middle` is its median, and `spread` the standard deviation of its logarithm. If `is_whole`, it
+    includes all differences between such conversations, so the resampling of turns adds nothing.
     """
 
     middle: float
@@ -114,7 +116,7 @@ def draws(
     seed: int,
     pace: Pace,
 ) -> tuple[Ints, Floats]:
-    """Draw the next turns, and a pace for each path.
+    """Draw the past turns that each path repeats, and its pace.
 
     Examples
     --------
@@ -204,7 +206,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, unless they are few."""
+    """Return the turns' coefficient of variation, or None if too few."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
@@ -213,7 +215,7 @@ def _variation(sizes: Sizes) -> float | None:
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
     """Return True if the turns seen resemble those of other conversations.
 
-    The logarithms of the means of the same first turns are compared.
+    The logarithms of mean sizes are compared, over as many first turns of each conversation.
 
     Examples
     --------
@@ -227,14 +229,16 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 
 
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
-    """Estimate a conversation's pace from it and others of its kind.
+    """Estimate a conversation's pace from its turns and similar conversations.
 
-    Returns None with fewer than five others, or if they do not resemble the turns seen.
+    Returns None if there are fewer than five other conversations, or if they do not resemble the turns seen.
 
     log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
     Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
-    variance     = variance between them x (1 - Z) + 0.16; with nine others that continue after as many turns, such that
-                   90 % of them lie within 1.645 standard deviations of their prediction from the rest
+    variance     = variance between them x (1 - Z) + 0.16
+
+    If at least nine others have more turns than this conversation, the variance is instead chosen so that 90 % of them
+    lie within 1.645 standard deviations of their predicted pace, each predicted from the remaining conversations.
 
     This is the credibility of H. Bühlmann, "Experience rating and credibility", 1967, with E. Straub's weights of 1970;
     0.16 was fitted like the numbers above.
@@ -262,7 +266,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     between = max(0.0, apart / float(counts.sum() - (counts**2).sum() / counts.sum()))
     unseen = within / (within + seen * between) if within else float(not between)
 
-    # The median of the others' later turns, and the distance of each from its prediction by the rest.
+    # The median of the others' later turns, and the distance of each from its prediction by the remaining ones.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
     first = np.array([np.mean(other[:seen]) for other in known])
     middles = np.array([np.median(np.delete(later, place)) for place in range(len(known))])
@@ -306,7 +310,7 @@ def fan(drawn: Ints | Floats) -> pd.DataFrame:
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return the turn at which drawn conversations exceed limits.
+    """Return the turns at which drawn conversations exceed each limit.
 
     Examples
     --------

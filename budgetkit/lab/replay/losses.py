@@ -24,7 +24,7 @@ PROXY = "proxy: repeated rare word"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # for ASCII, faster
 _SHORTEST = 3
-_MOST = 3  # maximum number of messages with a rare word
+_MOST = 3  # a word is rare if no more messages contain it
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
@@ -35,7 +35,8 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     trace : Trace
         The conversation.
     by : {"auto", "marks", "names"}
-        Source of the pairs: the trace's own marks, the proxy, or marks if there are any.
+        Source of the pairs: "marks" uses those of the trace, "names" repeated rare words, and "auto" marks if there
+        are any, otherwise words.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return, for each pair, the request, the needed message and its presence."""
+    """Return the request of each pair, its needed message, and its presence."""
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))

@@ -39,8 +39,8 @@ class Replay:
     granted : dict
         Tokens of each section in the request; int64 arrays, shape (requests,).
     over, equal, cached, written, output : int64 array, shape (requests,)
-        Tokens above the limit, in the longest prefix shared with the last request, read from and written to the cache,
-        and of the answer.
+        Tokens above the limit, tokens of the longest prefix shared with the previous request, tokens read from the
+        cache, tokens written to it, and tokens of the answer.
     warnings : tuple of str
         Warnings about a history below its floor.
 
@@ -87,7 +87,7 @@ class Replay:
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request in dollars, NaN if unknown."""
+        """Cost of each request in US dollars, or NaN if unknown."""
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -97,10 +97,10 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls in dollars, NaN if unknown.
+        """Cost of each request's summary calls in US dollars, or NaN if unknown.
 
-        A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a
-        separate prompt pays for it in full, or writes it to the cache if the system does so.
+        A call that shares the session's prefix reads the whole prompt before the cut from the cache; a call
+        with a separate prompt pays the full price for it, or writes it to the cache if the system does so.
         """
         prompt = self.summary_prompts
         if self.prices is None:
@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, 0 without any."""
+        """Input tokens of each request's summary calls, or 0 without a call."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)
@@ -234,13 +234,14 @@ class Replay:
         )
 
     def totals(self) -> dict[str, float]:
-        """Return the sums of tokens, numbers and costs over all requests.
+        """Return the totals of tokens, messages, calls and costs.
 
         Returns
         -------
         dict
-            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (in tokens, or
-            numbers), cached_share, relative_cost (input cost as a ratio to that without a cache) and cost.
+            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (numbers of
+            tokens, messages or calls), cached_share, relative_cost (input cost as a ratio to that without a cache) and
+            cost.
         """
         frame = self.frame()
         names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]
@@ -311,7 +312,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     Parameters
     ----------
     replays : mapping of str to Replay, Replay, or several
-        Replays, optionally by name; default: the names of their policies.
+        Replays, by name in a mapping; otherwise they are named after their policies.
 
     Returns
     -------

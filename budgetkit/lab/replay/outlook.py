@@ -80,8 +80,8 @@ def outlook(
     Parameters
     ----------
     trace : Trace, str, Path or sequence of messages
-        The conversation so far; it continues from its current size, with turns drawn from its own. A string is the name
-        of a shipped trace or a path.
+        The conversation so far; it continues from its current size, with turns drawn from its past turns. A string is
+        the name of a shipped trace or a path.
     models : iterable of str or Model
         The models or their names.
     preset : str or callable
@@ -89,7 +89,7 @@ def outlook(
     prices : callable, optional
         Function that returns the prices for a model's name, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
-        Maximum spending, in US dollars; each request reads the last one from the cache and writes new tokens.
+        Maximum spending, in US dollars; each request reads the previous one from the cache and writes new tokens.
     turns : int, default 1,000
         Number of turns to forecast.
     samples : int, default 500
@@ -97,15 +97,15 @@ def outlook(
     seed : int, default 0
         Seed of the draws.
     others : sequence of Trace, optional
-        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show the growth of
-        turns.
+        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how
+        turns grow.
 
     Returns
     -------
     DataFrame
         One row per model and event. Columns model, then the columns of
         :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is the history's limit at the last
-        turn seen. Column notice has the limitations of the forecast; empty if none.
+        turn seen. Column notice describes the limitations of the forecast; it is empty if there are none.
 
     Examples
     --------
@@ -261,8 +261,8 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Returns
     -------
     float64 array, shape (samples, turns), or None
-        Cost in US dollars; None if a price is unknown. Each request reads the last one from the cache and writes new
-        tokens; answers count as input only.
+        Cost in US dollars; None if a price is unknown. Each request reads the previous one from the cache and writes
+        new tokens; answers count as input only.
 
     Examples
     --------

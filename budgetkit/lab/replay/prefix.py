@@ -1,14 +1,14 @@
 """The prefix that a request shares with the previous one.
 
 A request has this order: opening system messages, tool schemas, earlier turns, passages, this turn. So each request
-starts with the last one, up to the first change: a dropped message, a tool result that became a placeholder, a passage
-retrieved for one turn only, or a section cut to another length.
+starts like the previous one, up to the first change: a dropped message, a tool result that became a placeholder, a
+passage retrieved for one turn only, or a section cut to another length.
 
 An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then user and assistant in turn:
 
     slot        0    1    2    3    4    5
     prunable    no   yes  yes  yes  yes  yes
-    entry       3    1    1    2    2    3      the request where it enters the history, counting from 0; 3 is never
+    entry       3    1    1    2    2    3      the request where it enters the history, counting from 0; 3 means never
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
@@ -83,7 +83,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request per answer, and one for an unanswered end."""
+    """Return one request per answer, and one for unanswered last messages."""
     places = range(turn.start + 1, turn.end)
     answered = [i for i in places if messages[i].role == "assistant"] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -114,7 +114,7 @@ def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
 
 
 def block_positions(messages: Sequence[Message]) -> Ints:
-    """Return the block position of each message and of the end.
+    """Return the lookback position of each message and of the end.
 
     Each text and image is one position. A run of calls or of results is also one, whatever its length (Anthropic,
     Prompt caching, as quoted by others; read 2026-11-23).
@@ -207,18 +207,18 @@ class PrefixLayout:
 
     @cached_property
     def earlier(self) -> Ints:
-        """Tokens before each message that are never pruned."""
+        """Number of never-pruned tokens before each message."""
         return _sums(np.where(self.prunable, 0, self.tokens))
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message that are not pruned in their own turn."""
+        """Tokens before each message, except those prunable in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
-        """Each request's first message that may differ from the last request's."""
+        """Index of each request's first message that may differ from the previous one."""
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -237,7 +237,7 @@ class PrefixLayout:
 
     @cached_property
     def firsts(self) -> dict[str, Ints]:
-        """A cache of the first messages of sections in each later request."""
+        """A cache of each section's first message in every request but the first."""
         return {}
 
 
@@ -294,7 +294,10 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return each request's first message that may differ under a budget."""
+    """Return the index of each request's first message that may have changed.
+
+    A message may also change because the budget cuts its section.
+    """
     limits = placed.edges.copy()
     for section, column in columns.items():
         if section != placed.section and column["cut"].any():
@@ -310,10 +313,11 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
 def equal_prefix(
     placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints
 ) -> Ints:
-    """Return the longest prefix shared with the last request, in tokens.
+    """Return the longest prefix shared with the previous request, in tokens.
 
-    `limits` are the maximum prefixes regardless of the policy, `equal_to` the slots up to which the pruned history is
-    equal, `pruned` its tokens before that slot, and `sent` the sizes of the requests.
+    `limits` are the first messages that may have changed whatever the policy does, `equal_to` the slots up to which the
+    pruned history is equal, `pruned` the tokens of the history before these slots, and `sent` the sizes of the
+    requests.
     """
     starts = placed.starts
     running = placed.running
@@ -329,7 +333,7 @@ def equal_prefix(
         same_passages = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
         equal += np.where(same_passages & (equal_to >= starts), passages, 0)
 
-    # No prefix is longer than one of the two requests.
+    # The prefix is at most as long as the shorter of the two requests.
     before = np.concatenate((sent[:1], sent[:-1]))
     common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
     return common
@@ -362,9 +366,9 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the index of a section's first message in each later request.
+    """Return the index of a section's first message in each request.
 
-    It is -1 if the section opens the prompt.
+    The first request is left out. The index is -1 if the section opens the prompt.
     """
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
@@ -380,5 +384,5 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
 
 
 def _sums(tokens: Ints) -> Ints:
-    """Return running sums, from 0."""
+    """Return the running sums of tokens, starting at 0."""
     return np.concatenate(([0], np.cumsum(tokens)))

@@ -40,7 +40,7 @@ class PromptCache:
     increment : int
         Increment of cached prefixes beyond the minimum, in tokens.
     write, read : float
-        Price of a token written to, or read from, the cache, as a multiple of the input price.
+        Price of writing a token to the cache and of reading one from it, as multiples of the input price.
     lifetime : float, optional
         Lifetime after the last use, in seconds; None if longer than any pause.
     breakpoints : tuple of {"head", "end"}, optional
@@ -112,16 +112,16 @@ class PromptCache:
         head : int64 array, shape (requests,)
             Tool schemas and opening system messages, in tokens.
         equal : int64 array, shape (requests,)
-            Longest prefix shared with the last request, in tokens; 0 for the first request.
+            Longest prefix shared with the previous request, in tokens; 0 for the first request.
         pauses : float64 array, shape (requests,), optional
-            Seconds since the last request; NaN, if unknown, counts as short.
+            Seconds since the previous request; NaN means unknown and counts as a short pause.
         new_blocks : int64 array, shape (requests,), optional
             Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
         Returns
         -------
         tuple of int64 arrays
-            Cached and written tokens; the rest of `sent` is fresh.
+            Cached and written tokens; all other tokens of `sent` are fresh.
 
         Examples
         --------
@@ -152,9 +152,9 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest live prefix that ends with an earlier request.
+        """Return the longest unexpired prefix that ends with an earlier request.
 
-        Two requests share at least the shortest prefix shared by adjacent requests between them.
+        Two requests share at least the shortest of the prefixes that neighbouring requests between them share.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
@@ -194,7 +194,7 @@ def _from_row(row: dict[str, Any]) -> PromptCache:
 CACHES: Mapping[str, PromptCache] = Table(
     lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
-#: The default for an unknown provider.
+#: The name of the default cache, for an unknown provider.
 IDEAL = IDEAL_CACHE
 
 

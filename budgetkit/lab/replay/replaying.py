@@ -1,7 +1,7 @@
 """replay(): replays of a trace under a budget and a policy.
 
-At each request the budget determines the limit of the history, the policy decides which messages to drop, and the
-unchanged part of the last request determines the tokens that the provider's prompt cache may hold. Texts are counted
+In each request, the budget determines the limit of the history, the policy decides which messages to drop, and the part
+that the previous request shares determines the tokens that the provider's prompt cache may hold. Texts are counted
 once; replaying under another policy counts nothing again.
 
 A tool call without a result, from an interrupted answer, is in no request: providers reject it, and recorded sessions
@@ -125,7 +125,7 @@ def replay(
     Returns
     -------
     Replay
-        The outcome, with a frame of the requests, and a frame of the messages with the requests at which they entered
+        The outcome, with a frame of the requests, and a frame of the messages with the requests in which they entered
         and were dropped.
 
     Raises
@@ -260,7 +260,7 @@ def replay(
 
 @dataclass(frozen=True, eq=False)
 class TraceDemand:
-    """A conversation's demand at each request, independent of budget and policy.
+    """A conversation's demand in each request, independent of budget and policy.
 
     Computed once per conversation.
     """
@@ -302,7 +302,7 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each unit, for turns (True) and calls (False)."""
+        """The first message of each message's unit, by turn (True) or call (False)."""
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
         }
@@ -381,7 +381,7 @@ def limits_of(
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
-    """Group the messages by the request that changes them."""
+    """Group messages by the request in which they enter or leave."""
     slots: list[list[int]] = [[] for _ in requests]
     for slot, request in enumerate(places.tolist()):
         if request < len(slots):
