@@ -1,6 +1,6 @@
 """The app: the design card, and all explorers for one conversation and one budget.
 
-Each is imported from its own module, so that the card does not load the explorers.
+The card and the explorers are imported from their own modules, so that the card does not load the explorers.
 """
 
 from budgetkit.files import extra

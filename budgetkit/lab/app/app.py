@@ -23,7 +23,7 @@ from budgetkit.lab.explorers.view import Shown, Tabs
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]
-STAND_IN = "coding-agent"  # the conversation to replay if sizes are typed in
+STAND_IN = "coding-agent"  # the conversation to replay if sizes are entered instead of a conversation
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class App(Shown):
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        File or folder that the box "File" may open; "" for none. Default: any file.
+        File or folder that the "File" box may open; "" for none. By default, it may open any file.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class App(Shown):
         self.card.set(**values)
 
     def _turn_to(self, number: int) -> None:
-        """Open a tab with the budget and conversation of the previous one."""
+        """Open a tab with the budget and conversation of the previous tab."""
         before = self.tabs[self._shown]
         assert before is not None, "the shown tab exists"
         self._shared = shared = TABS[self._shown].shared(before.settings, self._shared)
@@ -177,7 +177,7 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Apply the shared budget, and any new conversation's texts, to a tab."""
+    """Apply the shared budget and the texts of a new conversation."""
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     present = settings.budget_settings
@@ -189,7 +189,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, if any; otherwise keep the current one."""
+    """Replay the shared conversation, or the current one if none is shared."""
     settings = explorer.settings
     present = settings.budget_settings
     if shared.trace is None:

@@ -38,7 +38,7 @@ from budgetkit.models import resolve
 
 WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)
 RESERVES: Final = ("0.05", "0.1", "0.15", "0.2", "0.3")
-RESERVE: Final = "output"  # the line that moves
+RESERVE: Final = "output"  # the reserve that a receipt varies
 PRESENT: Final = "as set"
 WHOLE_WORDS: Data = {"break_long_words": False, "break_on_hyphens": False}
 
@@ -80,7 +80,7 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
 
 
 def point(settings: BudgetSettings, library: Library) -> Data:
-    """Return the results for one model, window and reserve, or an error."""
+    """Return the results, or the error, for one model, window and reserve."""
     side = Side(settings, library)
     try:
         stage = side.stage
@@ -202,7 +202,7 @@ class DesignCard(BudgetExplorer):
     """A card for designing a budget, with its settings, remainder and count error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
-    the error of the "Cheap counter", initially "chars/4"; it does not depend on the model or the counter of the plan.
+    the error of the "Cheap counter", initially "chars/4"; this error does not depend on the counter of the plan.
 
     Parameters
     ----------
@@ -249,10 +249,11 @@ class DesignCard(BudgetExplorer):
     def errors(self) -> pd.DataFrame:
         """Error of the cheap count, one row per kind of text and source.
 
-        Columns exact and estimate are the tokens of all texts by the best known count of the model and by the cheap
-        one; is_exact is True if the best count is exact. error is a share of exact; 9 of 10 texts are between low and
-        high. budget is the current history budget, really its actual tokens if the cheap count fills it, with
-        really_low and really_high for 9 of 10 texts. pool is the rest of the shared pool.
+        Columns exact and estimate are the tokens of all texts by the model's best known counter and by the cheap one;
+        is_exact is True if the best counter is exact. Column error is a share of exact and lies between low and high
+        for 9 of 10 texts. Column budget is the current history budget. Column really is its number of actual tokens if
+        the cheap count fills it, which lies between really_low and really_high for 9 of 10 texts. Column pool is the
+        rest of the shared pool.
         """
         room = room_of(self.stage.results.plan)
         best = self.counters.best
@@ -314,9 +315,9 @@ class DesignCard(BudgetExplorer):
             return page, receipt_svg(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Handle a message from the page; a share request gets two files.
+        """Handle a message from the page.
 
-        The files are a receipt's page and picture.
+        A request to share is answered with two files: the page and the picture of a receipt.
         """
         if content.get("kind") != "share":
             super()._receive(view, content, buffers)
@@ -330,7 +331,7 @@ class DesignCard(BudgetExplorer):
             self._send_state(self._page_state())
 
     def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
-        """Run a command; a second pin opens the comparison of budgets."""
+        """Run a command, and open the comparison after a second pin."""
         super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

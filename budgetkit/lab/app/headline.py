@@ -85,15 +85,15 @@ class Misjudgement:
         return self.estimate / self.exact - 1
 
     def really(self, budget: int) -> int:
-        """Return the actual tokens of a budget that a cheap count fills."""
+        """Return the actual tokens in a budget that a cheap count fills."""
         return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
-        """Return the lower end of the actual tokens of 9 of 10 texts."""
+        """Return the fewest actual tokens in a full budget, for 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the upper end of the actual tokens of 9 of 10 texts."""
+        """Return the most actual tokens in a full budget, for 9 of 10 texts."""
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -165,7 +165,7 @@ FIRST = ("remainder", "pool", "usable", "first")
 
 
 def headline(stage: BudgetStage) -> Data:
-    """Return the card's title, the sentence below it and its subject."""
+    """Return the card's title, the line above it and the text below."""
     budget = stage.results.plan.budget
     preset = PRESETS.get(budget.name or "")
     name = preset.title.partition(":")[0] if preset else budget.name or "Custom budget"
@@ -208,7 +208,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Return the turns or sections without cuts, as in "10 of 35 turns"."""
+    """Return the number of turns or sections that fit, as in "10 of 35 turns"."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

@@ -106,7 +106,7 @@ class Condition(Matcher):
         self.holds = holds
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Return a match or None."""
+        """Return {} if the request matches, or else None."""
         return {} if self.holds(request) else None
 
 
@@ -145,9 +145,9 @@ class Refused(Guarded):
 class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
     """The websocket of a page, which accepts only messages that its server can read.
 
-    Jupyter and Voilà read as many offsets as a message states: eight bytes would keep the server busy for ever, and so
-    would an answer to a page that does not speak version 1 of the protocol. They copy each part: 100 kB whose parts
-    overlap would take 600 MB.
+    Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy for
+    ever, and so would an answer to a page that does not speak version 1 of the protocol. They also copy each part, so
+    100 kB of overlapping parts would take 600 MB.
     """
 
     async def pre_get(self) -> None:
@@ -158,7 +158,7 @@ class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
         await super().pre_get()
 
     def on_message(self, ws_message: str | bytes) -> None:
-        """Close the connection if a message states more offsets than it holds, or its parts overlap."""
+        """Close the connection if a message has missing or overlapping parts."""
         offsets: list[int] = []
         if isinstance(ws_message, bytes):
             number = int.from_bytes(ws_message[:8], "little")
@@ -175,7 +175,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 
     @default("config_file_paths")
     def _user_folders(self) -> list[str]:
-        """Exclude the current folder, where a stranger's voila.py would be run."""
+        """Exclude the current folder, where a stranger's voila.py could be run."""
         return jupyter_config_path()
 
     def init_handlers(self) -> list[Any]:

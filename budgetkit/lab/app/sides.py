@@ -1,8 +1,8 @@
 """Comparison of several models or budgets at one window.
 
-Each column shows the contents of the window, the shared pool and history budget, the number of turns without cuts of
-the history, the error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are
-models of several makers with the current budget; with pins they are the pinned budgets and the current one.
+Each column shows the contents of the window, the shared pool and history budget, the number of turns without
+cuts, the error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are
+models of several makers with the current budget; with pins they are the pinned budgets and the current budget.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
-    """Return the settings for another model, at this window if possible.
+    """Return the settings for another model, with at most this window.
 
-    Otherwise the model's longest window is used.
+    If the longest window of the other model is shorter, that one is used.
     """
     longest = longest_window(resolve(name))
     missing = None
@@ -142,7 +142,10 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
 
 
 def table(columns: Sequence[Side], pins: int = 0) -> Data:
-    """Return the columns for the page; with pins, only the rows that differ."""
+    """Return the columns of the comparison for the page.
+
+    With pins, only the rows that differ are included.
+    """
     figures = [side.figures() | (side.lines if pins else {}) for side in columns]
     names = dict.fromkeys(name for column in figures for name in column)
     rows = [

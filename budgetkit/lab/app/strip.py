@@ -5,7 +5,7 @@ budget if the cheap count fills it; the thin line over it spans 9 of 10 texts. T
 tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
-    from pool = part of it beyond the safety reserve, at most the pool
+    from pool = over - safety reserve, limited to the pool
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEANINGS = {
     CJK: "Chinese, Japanese and Korean, also mixed with English",
     PROSE: "prose in all other scripts",
 }
-#: Maximum length of a thin line beyond the longest bar, in bars; a longer one ends at the edge.
+#: Maximum length of a thin line, as a multiple of the longest bar; a longer line ends at the edge.
 LONGEST_LINE = 1.5
 
 
@@ -139,7 +139,7 @@ class CounterPair:
 
     @property
     def is_one_count(self) -> bool:
-        """True if both give the same count."""
+        """True if both counters give the same count."""
         return same_count(self.cheap, self.best)
 
     @property

@@ -3,7 +3,7 @@
     gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
 
 The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`) over random subsets of the
-conversations, without those in which the objective is 0 both times.
+conversations. Conversations in which the objective is 0 with and without the setting are left out.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Gain:
     share : float
         Relative reduction of the sum; minus infinity if the sum is 0 only without the setting.
     low, high : float
-        Interval of the true share; NaN if the objective is 0 both times in too many conversations.
+        Interval of the true share; NaN if the objective is above 0 in too few conversations.
 
     Examples
     --------

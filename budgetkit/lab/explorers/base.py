@@ -165,11 +165,11 @@ class Explorer(Shown, Generic[S, F]):
         self._step("undo")
 
     def redo(self) -> None:
-        """Redo the undone change."""
+        """Redo the last undone change."""
         self._step("redo")
 
     def reset(self) -> None:
-        """Return to the initial settings; keep the conversation and the locks."""
+        """Return to the initial settings, keeping the conversation and the locks."""
         self._step("reset")
 
     @property
@@ -204,7 +204,7 @@ class Explorer(Shown, Generic[S, F]):
         sent: Data | None = None,
         **values: Any,
     ) -> None:
-        """Run a command; if it fails, change nothing and show the error."""
+        """Run a command, or show its error and change nothing."""
         with self._reporting_problems(ack, beside):
             commands = self.kind.commands
             if kind not in commands:
@@ -234,7 +234,10 @@ class Explorer(Shown, Generic[S, F]):
                 self._send_state(self._page_state({**refusal(problem), "beside": beside}), ack)
 
     def _step(self, kind: str, ack: str = "", sent: Collection[str] = ()) -> None:
-        """Undo, redo or reset; none of them takes an argument."""
+        """Undo or redo a change, or reset the settings.
+
+        None of these commands takes an argument.
+        """
         with self._reporting_problems(ack):
             for name in sent:
                 raise TypeError(f"Invalid argument {brief(name)} of the command {brief(kind)}.")
@@ -246,7 +249,10 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(history, ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
-        """Show a step of the history; on failure, restore the previous step."""
+        """Show a step of the history.
+
+        If this fails, the previous step is restored.
+        """
         library = self.stage.library
         stage = Stage(history.now, self.kind.results(history.now, library), library)
         before = self._history, self.stage
@@ -268,14 +274,17 @@ class Explorer(Shown, Generic[S, F]):
             self._send_charts()
 
     def _update_folds(self, fold: str = "") -> None:
-        """Show the open folds, recomputing those that are outdated or named."""
+        """Show the open folds, recomputing outdated folds and the named one."""
         with self._lock:
             self._folds.forget(fold)
             self._folds.refresh(self.stage, self.view.opened)
             self.view.folds = self._folds.shown(self.settings, self.view.opened)
 
     def _receive_fold_event(self, content: Data) -> None:
-        """Handle user input in a panel; a change of the settings is one undo step."""
+        """Handle user input in a panel.
+
+        A change of the settings is one undo step.
+        """
         with self._reporting_problems():
             settings = self._folds.hear(self.stage, content)
             if settings is not None:
@@ -308,12 +317,12 @@ class Explorer(Shown, Generic[S, F]):
             self._run_command(kind, ack, gesture, sent=values)
 
     def _page_state(self, notice: Data | None = None) -> Data:
-        """Return the state of the page, with a notice instead of the status."""
+        """Return the state of the page, with a notice or the current status."""
         self._serial += 1
         scene = self.kind.scene(self.stage)
         self.panel = self.kind.controls(self.stage)
         if self.reach and not (self.reach.root and self.reach.root.is_dir()):
-            self.panel.drop("path")  # there is no path to type
+            self.panel.drop("path")  # no path can be entered
         actions = {
             "undo": bool(self._history.past),
             "redo": bool(self._history.future),
@@ -349,7 +358,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The initial values and the changes to store; None if unchanged."""
+        """The initial values and the changes to store, or None without changes."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

@@ -131,13 +131,13 @@ def shelf_of(stage: AnyStage) -> Shelf[Any]:
 
 
 def choose(stage: AnyStage, name: str | None) -> Any:
-    """Show an entry from its start, by name; None shows typed sizes."""
+    """Show an entry from its start, or entered sizes for None."""
     shelf_of(stage).undecided = None
     return stage.settings.showing(name)
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read a path and show its content; an empty path changes nothing."""
+    """Read a path and show its content, unless the path is empty."""
     if not path.strip():
         return stage.settings
     try:

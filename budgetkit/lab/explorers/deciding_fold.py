@@ -172,9 +172,9 @@ class DecideFold(Content):
         return None
 
     def _wanted(self, stage: AnyStage) -> str:
-        """Return the objective: the chosen one, or a default.
+        """Return the chosen objective, or else the default.
 
-        Default: needed messages if some are lost, otherwise tokens cut.
+        The default is needed messages if some are lost, otherwise tokens cut.
         """
         if self._objective:
             return self._objective

@@ -131,7 +131,7 @@ class Content:
     Parameters
     ----------
     again : callable
-        Shows the fold again; any thread may call it.
+        Function that shows the fold again; any thread may call it.
     """
 
     def __init__(self, again: Callable[[], None]) -> None:
@@ -142,7 +142,7 @@ class Content:
         raise NotImplementedError
 
     def hear(self, _stage: Any, _event: Data) -> Any:
-        """Handle user input; return other settings for the explorer, or None."""
+        """Handle user input, and return the changed settings or None."""
         return None
 
 
@@ -195,7 +195,7 @@ class Folds:
         return results
 
     def hear(self, stage: Any, event: Data) -> Any:
-        """Handle user input in a fold; return other settings, or None."""
+        """Handle user input in a fold, and return changed settings or None."""
         name = str(event.get("fold"))
         if len(event) <= 1:  # the page asks for it again
             return None
@@ -222,7 +222,7 @@ def text_part(sentence: str, level: str = "") -> Data:
 
 
 def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Data:
-    """Return a part with a choice; its value is sent by name."""
+    """Return a part for choosing a value, which is sent by name."""
     choices = [{"value": each, "label": said} for each, said in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
 

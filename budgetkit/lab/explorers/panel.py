@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a word on the screen, or "" for a plain one.
+    """Return the meaning of a word on the screen, or "" without one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def word_meaning(word: str) -> str:
 
 
 def explained(tip: str, word: str) -> str:
-    """Return a tip with the meaning of its word.
+    """Add the meaning of a word to a tip.
 
     Examples
     --------
@@ -51,12 +51,12 @@ _NUMBER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"k": 1_000, "m": 1_000_000}
-_LONGEST = 100  # characters of a typed number
+_LONGEST = 100  # characters of an entered number
 WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
-    """Return a typed number, and whether it is in percent.
+    """Return an entered number, and whether it is a percentage.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def decimal(text: str) -> tuple[Decimal, bool]:
 
 
 def typed_number(text: str, whole: int | None = None) -> int:
-    """Return a typed number or percentage as a whole number, rounded down.
+    """Return an entered number, or a percentage rounded down to a number.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def typed_number(text: str, whole: int | None = None) -> int:
 
 @dataclass(frozen=True)
 class Number:
-    """A box for a number, which checks typed values.
+    """A box for a number, which checks the entered values.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Number:
     may_be_empty: bool = False
     #: Whether a percentage is returned as a share instead of tokens.
     keeps_share: bool = False
-    #: Divisor of a typed number, such as 100 for percentages.
+    #: Divisor of an entered number, such as 100 for percentages.
     per: int = 1
 
     @property
@@ -127,7 +127,7 @@ class Number:
         return box_text(self.present)
 
     def read(self, value: Any) -> Any:
-        """Return the typed value, or a number from code."""
+        """Check and return a value entered by the user or passed in code."""
         if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
             return None
         stays = "it stays empty" if self.present is None else f"{self.text} stays"
@@ -250,7 +250,7 @@ class Panel:
             self.add(name, value)
 
     def add(self, key: str, value: Any, sends: Input | None = None, **drawn: Any) -> None:
-        """Add a control with its value; a `Number` makes a box of digits."""
+        """Add a control with its value, or a number box for a `Number`."""
         control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
         self.inputs[key] = sends or Input(key)
         if isinstance(value, Number):

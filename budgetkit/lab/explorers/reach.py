@@ -54,12 +54,12 @@ class Reach:
     root: Path | None = None
 
     def file(self, path: str) -> str:
-        """Resolve the path of a file, if it may be opened.
+        """Resolve a file's path after checking that it may be opened.
 
         Parameters
         ----------
         path : str
-            The typed path; a relative one starts at the folder.
+            The entered path; a relative path starts at the folder.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class Reach:
         Raises
         ------
         PermissionError
-            If the path leads outside.
+            If the path leads out of the folder, or if no path may be opened.
         """
         problem = f"Cannot open {one_line(path)}"
         if self.root is None:
@@ -92,7 +92,7 @@ class Reach:
         return str(place)
 
     def counter(self, name: str) -> str:
-        """Return the name of a counter, unless it names a tokenizer file."""
+        """Return a counter's name after checking that it names no file."""
         # "models/tokenizer.json" and "gpt-5.4 (tokenizer models/tokenizer.model)"; "mistral:" and "litellm:" open
         # only files of these libraries
         if ".json" in name or "(tokenizer " in name:

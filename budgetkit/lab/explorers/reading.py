@@ -88,7 +88,7 @@ class CheckFold(Content):
         return [{"is": "rows", "rows": rows}]
 
     def case(self, stage: AnyStage) -> Data:
-        """Return the inputs of the checks other than the budget."""
+        """Return the inputs of the checks, except for the budget."""
         results = stage.results
         case: Data = {
             "model": results.model,

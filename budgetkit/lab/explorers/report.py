@@ -1,7 +1,7 @@
 """Reports: an explorer as one self-contained HTML file.
 
 Variable content is inserted as text, or as JSON that a script sets as text. The page's content security policy forbids
-all requests and all scripts but its own. The same explorer gives the same bytes.
+all requests and all scripts but its own. Saving an unchanged explorer twice gives identical files.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def page(
     around = _around(title, state, charts, text, begin)
 
     def data(rows: int) -> Data:
-        """Return the first rows of each table, and how many it has."""
+        """Return the first rows of each table, and its number of rows."""
         tables = {name: chart["table"] for name, chart in shown.items() if chart.get("table")}
         for name, table in tables.items():
             tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}

@@ -51,7 +51,7 @@ def short_name(counter: Counter) -> str:
 
 
 def vocabulary_name(counter: Counter) -> str:
-    """Return the name of a counter's vocabulary, or else the counter's.
+    """Return the name of a counter's vocabulary, or else its own name.
 
     Examples
     --------
@@ -208,7 +208,10 @@ class Conversations(Shelf[list[Trace]]):
         return shipped_traces()
 
     def take(self, source: str | Path | Trace | Sequence[Any]) -> str:
-        """Add conversations in any form; a list of messages is one conversation."""
+        """Add conversations in any form, and return their name.
+
+        A list of messages is one conversation.
+        """
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
@@ -323,7 +326,7 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Add a counter and return its name; a name is returned unchanged.
+        """Add a counter and return its name, or return a given name.
 
         Different counters must have different names.
         """

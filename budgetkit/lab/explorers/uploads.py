@@ -21,7 +21,7 @@ class Uploads:
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: Data, data: bytes) -> None:
-        """Store a piece of an upload; the last piece opens the file."""
+        """Store a piece of an upload, and open the file once complete."""
         try:
             serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
             size, offset = (int(content[field]) for field in ("size", "offset"))

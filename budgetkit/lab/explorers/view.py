@@ -167,7 +167,7 @@ def view_of(name: str, figures: Sequence[str]) -> type[View]:
 
 
 class Tabs(anywidget.AnyWidget):
-    """Several views, one of them open."""
+    """A widget of several views, one of which is open."""
 
     _esm = page_code("dom.js", "page.js", "tabs.js")
     _css = View._css

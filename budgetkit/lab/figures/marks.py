@@ -23,7 +23,7 @@ _SYMBOLS = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "line-ns": ((0, -1), (0, 1)),
 }
-_MOST = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
+_MOST = 2_000  # points of a line; in a longer one, each pixel column keeps its first, lowest, highest and last
 _GROUP = 0.8  # share of an axis step that the boxes of one name fill
 
 
@@ -116,9 +116,9 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
-    """Return the points of a line, split at missing values and stacked.
+    """Return the points of a line in pixels, split at missing values.
 
-    Only data of a stack group is stacked.
+    Points of a stack group lie on top of the previous data.
     """
     runs: list[list[Point]] = [[]]
     for x, y in zip(trace["x"], trace["y"], strict=True):
@@ -211,7 +211,7 @@ def _tip(words: str | None) -> list[str]:
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
-    """Draw box plots: values, the middle half and the median by name."""
+    """Draw a box plot for each name: values, middle half and median."""
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -221,7 +221,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         low, middle, high = (
             plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75))
         )
-        # A line without length has round ends: a point in a third of the bytes of a circle.
+        # A line without length has round ends, so it draws a point in a third of the bytes of a circle.
         points = ""
         for i, value in enumerate(values):
             spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)

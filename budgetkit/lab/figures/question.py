@@ -27,7 +27,7 @@ Spec = dict[str, Any]
 
 
 def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a line through points; a single point is drawn as a marker.
+    """Return a line through points, or a marker for a single point.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def bars(
     tips: Sequence[str] | None = None,
     **more: Any,
 ) -> Spec:
-    """Return horizontal bars, with a text at the end of each, and tooltips.
+    """Return horizontal bars, with tooltips and a text after each bar.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def bars(
 
 
 def named_rows(names: Iterable[str]) -> Spec:
-    """Return the axis of bars from top to bottom, each with its name."""
+    """Return a vertical axis that names the bars from top to bottom."""
     ticks = [*map(label, names)]
     places = list(range(len(ticks)))
     return {"autorange": "reversed", "tickvals": places, "ticktext": ticks, "showgrid": False}
@@ -181,7 +181,7 @@ class Question(Generic[P]):
         return svg(spec, self._asked(spec))
 
     def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
-        """Write the figure to a file: SVG always, PNG if Chromium is installed.
+        """Save the figure as an SVG, or as a PNG if Chromium is installed.
 
         Parameters
         ----------
@@ -375,11 +375,11 @@ def label(name: str, longest: int = 18) -> str:
 def end_labels(
     table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn"
 ) -> list[Spec]:
-    """Return labels at the right ends of lines, without overlaps if possible.
+    """Return labels at the right ends of lines, avoiding overlaps.
 
     Examples
     --------
-    A line between two others is named above it, the lowest below.
+    Of lines that end close together, the lowest has its label below it, the others above.
 
     >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
     >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
@@ -407,7 +407,7 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Return the position of a label at which it covers the fewest lines."""
+    """Return the position at which a label covers the fewest lines."""
     low, high = spans[name]
 
     def cost(y: float) -> float:

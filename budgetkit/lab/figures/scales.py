@@ -67,7 +67,7 @@ def svg_text(words: str) -> str:
 def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
     """Convert a figure's text with <b>, <br> and coloured <span> to SVG.
 
-    Without a fill, it has the picture's ink.
+    Without a fill, the text has the picture's own colour.
 
     Examples
     --------
@@ -103,7 +103,9 @@ def plain_text(words: str) -> str:
 
 
 def width_of(words: str) -> float:
-    """Estimate a text's width in pixels, at 12 px; CJK letters are twice as wide.
+    """Estimate the width of a text in pixels, at a font size of 12 px.
+
+    Chinese, Japanese and Korean letters are twice as wide as others.
 
     >>> width_of("tokens"), width_of("<b>\u5305\u88f9</b>")
     (39.0, 26.0)
@@ -128,7 +130,7 @@ _ALONE = (
 
 
 def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
-    """Write an SVG, or a PNG of it, to a file."""
+    """Save an SVG to a file, as an SVG or as a PNG."""
     kind = Path(path).suffix.lower()
     if kind not in (".svg", ".png"):
         raise ValueError(
@@ -217,7 +219,7 @@ def scale_of(
     from_zero: bool = False,
     room: float = ROOM,
 ) -> Scale:
-    """Return an axis with its own range, or with one that covers all values."""
+    """Return an axis with its own range, or one that covers all values."""
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"

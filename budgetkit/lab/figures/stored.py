@@ -34,7 +34,7 @@ class StoredFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
 
     def _picture(self) -> dict[str, str]:
-        """Return the picture, or "" if the figure has marks that cannot be drawn."""
+        """Return the picture by type, or {} if it cannot be drawn."""
         try:
             return {PICTURE: svg(self.to_plotly_json(), self.layout.title.text or "")}
         except (AttributeError, KeyError, LookupError, TypeError, ValueError):

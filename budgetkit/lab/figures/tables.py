@@ -1,4 +1,4 @@
-"""Figures of tables: any small one as bars, tried settings as points, and the sweep of a line or two."""
+"""Figures of tables: a small table as bars, tried settings as points, and sweeps of one or two lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 def _table(
     table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens", answer: str = ""
 ) -> pd.DataFrame:
-    """Return one row per bar; each table column has its colour."""
+    """Return one row per bar, with the column that determines its colour."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     names = [f"{name:,}" if isinstance(name, int) else str(name) for name in frame.index]
     long = {
@@ -91,7 +91,7 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return settings with two measures to minimise, flagging the beaten settings."""
+    """Return settings with two measures, flagging those that are not beaten."""
     measures = table[[across, up]].astype(float)
     is_best = [
         not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()

@@ -64,7 +64,7 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Add up the ledger by message; rows without a message stay separate."""
+    """Add up the ledger by message, keeping rows without a message separate."""
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
@@ -126,7 +126,10 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section with the largest cut."""
+    """Return the first row with a cut, and the section cut most.
+
+    Returns None if nothing is cut.
+    """
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:

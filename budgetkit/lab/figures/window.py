@@ -1,9 +1,9 @@
 """Figures of the claims on the window, as a bar and as a waterfall.
 
-    remainder = window - reserves - claims of the others
+    remainder = window - reserves - claims of the other sections
 
-A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the others claim
-the tokens that they took, and the remainder is that section's limit.
+A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the other
+sections claim the tokens that they use, and the remainder is that section's limit.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def window_claims(plan: Plan) -> tuple[Claim, ...]:
 
 
 def left_of_pool(plan: Plan) -> int:
-    """Return the window's unclaimed tokens; negative if too much is claimed.
+    """Return the window's unclaimed tokens, negative if too many are claimed.
 
     Examples
     --------
@@ -171,9 +171,9 @@ def left_of_pool(plan: Plan) -> int:
 def too_many(plan: Plan) -> int:
     """Return the number of tokens by which a window is too small, or 0.
 
-    This is the overflow of the plan, if any; otherwise the tokens by which caps and reserves exceed the window;
-    otherwise those by which claims do: a required section above its cap uses tokens of the other caps, without an
-    overflow as long as these have a lower demand.
+    The number is the overflow of the plan or, without one, the excess of caps and reserves over the window. Without
+    this excess, it is the excess of the claims: a required section above its cap uses tokens of other caps, which does
+    not cause an overflow while the demands of those sections are below their caps.
 
     Examples
     --------

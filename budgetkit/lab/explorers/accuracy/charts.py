@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's short name, with "estimate" if it is one.
+    """Return a counter's short name, marked as an estimate if it is one.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
 
 
 def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
-    """Draw one figure if anything that it depends on has changed."""
+    """Return one figure, redrawn only if its inputs have changed."""
     results = stage.results
     depends: tuple[Hashable, ...] = (results.document,)
     if name in ("rooms", "buffers"):
@@ -196,7 +196,7 @@ def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
-    """Return the buffers for several risks and the accepted one."""
+    """Return the buffers for several risks, including the accepted risk."""
     window = results.buffer.window
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):

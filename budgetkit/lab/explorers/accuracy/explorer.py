@@ -124,12 +124,12 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Choose the reference counter, or the model's own with an empty name."""
+    """Choose the reference counter, or the model's own if `name` is empty."""
     return replace(stage.settings, exact=name.strip() or None)
 
 
 def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
-    """Show only documents of these classes; none means every document."""
+    """Show only documents of these classes, or all if `names` is empty."""
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(unknown_name("class", strange[0], class_names))
@@ -139,7 +139,10 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
 
 
 def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
-    """Show only documents of one class and language; without labels, every kind."""
+    """Show the documents of one class and language.
+
+    All documents are shown if `labels` is empty.
+    """
     return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
 
 
@@ -160,7 +163,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Choose a document by position; None means the largest error."""
+    """Choose a document by position, or the worst one for None."""
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(

@@ -239,7 +239,7 @@ MOST_NAMED = 3  # files that are named among those left out
 
 
 def texts_entry(stage: AccuracyStage) -> Data:
-    """Return the page's data on the texts, shipped or read."""
+    """Return the form for opening texts, and facts about opened texts."""
     name = stage.settings.corpus
     if name in KNOWN:
         return {**WELCOME}

@@ -41,7 +41,7 @@ class AccuracySettings:
     counter: str = "chars/4"
     exact: str | None = None
     corpus: str = SHIPPED
-    #: Class and language of the texts; None for those of most texts, () for all chosen classes.
+    #: Class and language of the texts; None for the kind of most texts, () for all chosen classes.
     kind: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     risk: float = 0.05
@@ -53,7 +53,10 @@ class AccuracySettings:
     shelf: ClassVar[str] = "texts"
 
     def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
-        """Return the settings with another budget; another model resets the reference counter."""
+        """Return the settings with another budget.
+
+        Another model resets the reference counter.
+        """
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, exact=None)
@@ -90,7 +93,7 @@ def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of text with these labels, in any spelling.
+    """Return the kind of text that these labels name, in any spelling.
 
     Examples
     --------
@@ -119,7 +122,7 @@ def kind_name(kind: tuple[str, ...]) -> str:
 
 
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of more than half of the documents, or ().
+    """Return the kind of most documents, or () if there is none.
 
     The result is also () for texts of a single kind or of an unknown language.
 
@@ -185,7 +188,7 @@ class CountedTexts:
         return self.library.texts(self.name)
 
     def counts(self, counter: Counter) -> Ints:
-        """Count every document, in tokens."""
+        """Count the tokens of every document."""
         key = (self.name, counter.name, "counts")
         return self.library.once(key, lambda: self._count(counter))
 
@@ -292,7 +295,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer_errors = all_errors
 
     def fill(errors: pd.DataFrame) -> FilledWindows:
-        """Return the windows that are filled with documents."""
+        """Return windows filled with documents."""
         return library.once_large(
             (key, budget.window, mix, len(errors), "filled"),
             lambda: filled_windows(errors, budget.window, mix, kinds=buffer_kinds),

@@ -1,7 +1,7 @@
 """Tokens: a document line by line, with coloured tokens and the count of each line.
 
 A token may be part of a character. The character is shown at its first token, with a small mark, ⁺, for each further
-one.
+token.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
     for place, token in enumerate(tokens):
         line_tokens.append((place, token))
         ends = token.text.count("\n")
-        is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character goes on
+        is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character continues in the next token
         if ends and not is_split:
             yield first, first + ends - 1, line_tokens
             first += ends
@@ -163,7 +163,7 @@ def tip(token: Token) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Make line ends, tabs, shapeless characters and lone blanks visible.
+    r"""Make line ends, tabs, invisible characters and lone blanks visible.
 
     Examples
     --------

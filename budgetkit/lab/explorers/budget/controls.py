@@ -48,9 +48,9 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model, keeping the lines and, if possible, the window.
+    """Choose another model, keeping the lines and the window.
 
-    If a model does not have that window, its longest window is used.
+    If the model does not have that window, its longest window is used.
     """
     name = name.strip()
     model = found_by(name)  # a retired model, too
@@ -71,7 +71,7 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
 
 
 def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Set the size of the window or a line; None means no cap."""
+    """Set the size of the window or a line, or remove a cap."""
     return stage.settings.resize(line, size)
 
 
@@ -102,7 +102,10 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Set the limits of a line; an upper limit of the window means none."""
+    """Set the lower and the upper limit of a line's size.
+
+    An upper limit of the whole window means no limit.
+    """
     window = stage.results.plan.budget.window
     amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
@@ -142,12 +145,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter; "" means the model's own."""
+    """Choose the plan's counter, or the model's own if `name` is empty."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter to compare with; "" means the default."""
+    """Choose the cheap counter, or the default if `name` is empty."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)
@@ -169,7 +172,7 @@ def check_place(noun: str, number: int, last: int) -> int:
 
 
 def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings:
-    """Return the settings with a typed demand for a section."""
+    """Set the demand that the user entered for a section."""
     size = check_tokens(f"demand of {brief(section)}", tokens)
     return replace(stage.settings, demand={**stage.settings.demand, section: size})
 
@@ -251,7 +254,7 @@ BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "setup": take_setup,
     "load": load,
 }
-#: Additional commands of the budget explorer: the planned turn, typed sizes, and a budget to compare.
+#: Additional commands of the budget explorer: the planned turn, entered sizes, and a budget to compare.
 COMMANDS: Mapping[str, Callable[..., BudgetSettings]] = {
     "turn": choose_turn,
     "demand": type_demand,
@@ -307,7 +310,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     model = stage.results.model
     budget = stage.results.plan.budget
     own = [(OWN, budget.name or "my own budget")] if settings.own is not None else []
-    # A typed window gets its own stop, even beyond the model's longest.
+    # An entered window gets its own stop, even beyond the model's longest.
     stops = sorted({*window_stops(longest_window(model, budget.kind)), budget.window})
     panel.choices |= {
         "models": [listed.name for listed in models()],
@@ -405,7 +408,7 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
-    """Add a list of few conversations, or a search among many."""
+    """Add a list of conversations, or a search if there are many."""
     settings = stage.settings.budget_settings
     now = settings.conversation
     name = str(settings.trace)

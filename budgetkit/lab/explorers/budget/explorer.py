@@ -38,7 +38,7 @@ FIRST = 2
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the reader with the plan's items, empty for typed sizes."""
+    """Return the plan's items for the reader, or {} without a conversation."""
     plan = stage.results.plan
     if stage.results.trace is None or not len(plan.decisions):
         return {}
@@ -122,7 +122,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
 
 
 def requests(stage: BudgetStage) -> Data:
-    """Return the turns with their messages, or nothing without a conversation."""
+    """Return the turns with their messages, or {} without a conversation."""
     results = stage.results
     if results.turns is None or results.trace is None:
         return {}
@@ -174,7 +174,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         A preset's name, or the initial budget.
     trace : str, path, Trace, sequence of Trace or of messages, optional
         The conversations to plan: the name of a shipped conversation, a path, or loaded traces. Without
-        conversations, the demands are typed in.
+        conversations, the user enters the demands.
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
@@ -234,7 +234,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the chosen turn or of the typed sizes, with a signed deficit."""
+        """The plan of the chosen turn or the entered sizes, with a signed deficit."""
         return self.stage.results.plan
 
     @property

@@ -34,7 +34,7 @@ def status(stage: BudgetStage) -> Data:
         impossible.append(overcommitted(budget))
     impossible += beyond_window(budget, results.model)
 
-    # Then the losses, each of them once: the plan's sentence states its size.
+    # Then the losses, without duplicates: the plan's sentence already states the size of a single loss.
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:

@@ -29,8 +29,8 @@ from budgetkit.requests import Framing, framing_for
 from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
-#: Maximum turns, and items in all turns, that are planned item by item on every move; beyond it, sections are cut at
-#: any point. A turn contains the whole conversation so far, and an item takes about 150 bytes.
+#: Maximum number of turns, and of items in all turns, to plan item by item on every move. If there are more, sections
+#: are cut at any point. A turn contains the whole conversation so far, and an item takes about 150 bytes.
 MOST_TURNS = 5_000
 MOST_ITEMS = 1_000_000
 _MOST_CUTS = 20_000
@@ -54,7 +54,7 @@ class FileRequests:
     def of(
         cls, settings: BudgetSettings, library: Library, counter: Counter
     ) -> FileRequests | None:
-        """Return the requests in the chosen file, or None for typed sizes."""
+        """Return the requests in the chosen file, or None without a file."""
         if settings.trace is None:
             return None
         framing = framing_for(resolve(settings.model))
@@ -81,7 +81,7 @@ class FileRequests:
         return self._once(("turns", conversation), count)
 
     def items(self, conversation: int, turn: int) -> Items:
-        """Return the items to keep or cut at one turn."""
+        """Return the items to keep or cut in one turn."""
         trace = self.traces[conversation]
         return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
 
@@ -183,8 +183,8 @@ class BudgetResults:
     counter: Counter
     turn: int = 0  # the chosen turn, counting from 1
     turns: RequestBatch | None = None  # all turns of the conversation
-    first_cut: tuple[int, str] | None = None  # the turn when something is cut, and the section
-    pinned: Plan | None = None  # the chosen turn by the budget that was pinned
+    first_cut: tuple[int, str] | None = None  # the first turn with a cut, and the section cut most
+    pinned: Plan | None = None  # the chosen turn, planned with the pinned budget
     pinned_turns: RequestBatch | None = None
     compared: TwoCounts | None = None
     conversations: RequestBatch | None = None  # all turns of all conversations in the file
@@ -199,7 +199,7 @@ class BudgetResults:
 
     @property
     def demand(self) -> pd.DataFrame | None:
-        """The demand by turn and section, in tokens; None without a trace."""
+        """The demand by turn and section, or None without a conversation."""
         if self.turns is None:
             return None
         return self.turns.demand
@@ -270,7 +270,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 def plan_turn(
     budget: Budget, settings: BudgetSettings, requests: FileRequests | None, turn: int
 ) -> Plan:
-    """Plan one turn of the chosen conversation, or the typed sizes."""
+    """Plan one turn of the chosen conversation, or the entered sizes."""
     if requests is None:
         return allocate(budget, typed_demand(settings, budget))
     return fit(budget, requests.items(settings.conversation, turn), requests.cut)
@@ -303,11 +303,11 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
 
-_LIKE = 0.6  # smallest similarity of an offered name, of 1
+_LIKE = 0.6  # minimum similarity of an offered name, from 0 to 1
 
 
 class UnknownModelError(ValueError):
-    """The error for a typed model that is not listed.
+    """The error for the name of a model that is not listed.
 
     Attributes
     ----------
@@ -333,14 +333,14 @@ class UnknownModelError(ValueError):
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return the demands without a trace, from typical and typed sizes."""
+    """Return the demands without a conversation: entered or typical sizes."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}
     return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Return a budget with a deficit rule, or unchanged if that is invalid."""
+    """Apply a deficit rule to a budget, unless that makes it invalid."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

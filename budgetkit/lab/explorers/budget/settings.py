@@ -20,7 +20,7 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
-    """Add moved default reserves that are missing."""
+    """Add the default reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [
         reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names
@@ -118,7 +118,7 @@ class BudgetSettings:
 
     @cached_property
     def base(self) -> Budget:
-        """The budget without moved lines."""
+        """The budget before any line was moved."""
         if self.own is not None:
             if self.window is None:
                 return self.own
@@ -137,14 +137,20 @@ class BudgetSettings:
 
     @cached_property
     def planned_budget(self) -> Budget:
-        """The budget to plan with; without roles, undeclared sections use its pool."""
+        """The budget to plan with.
+
+        If it has no roles, undeclared sections use its shared pool.
+        """
         if self.budget.roles or self.trace is None:
             return self.budget
         return replace(self.budget, undeclared="pool")
 
     @cached_property
     def amounts(self) -> dict[str, Amount | None]:
-        """The amount of each slider; an uncapped section keeps its previous cap."""
+        """The amount of each slider.
+
+        A section whose cap was removed keeps its previous amount.
+        """
         before = {line.name: line.amount for line in self.base}
         whole = with_reserves(self.budget, [reserve.name for reserve in USUAL_RESERVES])
         return {
@@ -175,7 +181,7 @@ class BudgetSettings:
         return budget_settings
 
     def showing(self, name: str | None, path: str = "") -> BudgetSettings:
-        """Return the settings for another file, or for typed sizes."""
+        """Return the settings for another file, or for entered sizes."""
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
@@ -195,7 +201,10 @@ class BudgetSettings:
         )
 
     def with_model(self, name: str, model: Model) -> BudgetSettings:
-        """Return the settings for another model, at this window if possible."""
+        """Return the settings for another model, with at most this window.
+
+        If the longest window of the other model is shorter, that one is used.
+        """
         chosen = self.missing_window or self.window
         if chosen is None and self.own is not None:
             chosen = self.own.window
@@ -230,7 +239,7 @@ class BudgetSettings:
 
 
 def longest_window(model: Model, kind: str = "") -> int | None:
-    """Return a model's longest window; None for an unknown model.
+    """Return a model's longest window, or None for an unknown model.
 
     Examples
     --------
@@ -246,7 +255,10 @@ def longest_window(model: Model, kind: str = "") -> int | None:
 
 
 def enough_window(budget: Budget, model: Model, is_enough: Callable[[int], bool]) -> list[int]:
-    """Return the next usual window that is large enough, if the model has one."""
+    """Return the next usual window that is large enough, in a list.
+
+    The list is empty if the model has no such window.
+    """
     longest = longest_window(model, budget.kind) or 0
     wider = [window for window in WINDOWS if budget.window < window <= longest]
     place = bisect_left(wider, True, key=is_enough)

@@ -81,7 +81,7 @@ class WhyFold(Content):
             after = replace(stage, settings=to)
             plan = planned(after)
             if not _is_lost(plan, of):
-                key = f"{mend.line} {len(self._offers)}"  # two changes may begin with one line
+                key = f"{mend.line} {len(self._offers)}"  # two changes may concern the same line
                 self._offers[key] = to
                 offer = _offer(after, plan, "Apply", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
@@ -132,7 +132,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
 def _moved(
     stage: BudgetStage, change: Callable[..., BudgetSettings], *values: str | int
 ) -> Plan | None:
-    """Plan after a change, or return None if impossible."""
+    """Return the plan after a change, or None if that is impossible."""
     try:
         after = planned(replace(stage, settings=change(stage, *values)))
     except (ValueError, LookupError):

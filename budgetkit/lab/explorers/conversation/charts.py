@@ -40,7 +40,7 @@ def scene(stage: ConversationStage) -> Data:
 
 
 def lanes(results: ConversationResults) -> list[Data]:
-    """Return a row for each compared rule, cheapest first."""
+    """Return a row for each compared policy, cheapest first."""
     order = [*results.replays]
     drawn = []
     for row in table_rows(results.compared.ranking):

@@ -97,18 +97,18 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Choose a prompt cache by name; "" means the model provider's."""
+    """Choose a prompt cache, or the provider's own if `name` is empty."""
     rules = stage.settings.own_cache if name == OWN else name or None
     return replace(stage.settings, rules=rules)
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Set the lifetime of the prompt cache; "" means its default."""
+    """Set the prompt cache's lifetime, or its default if `name` is empty."""
     return replace(stage.settings, lifetime=name or None)
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Use the listed prices of another day; "" means today."""
+    """Use the prices of another day, or today's if `text` is empty."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
@@ -123,7 +123,7 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price per million tokens; None means the listed price."""
+    """Set a price per million tokens, or the listed price for None."""
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}
@@ -147,7 +147,7 @@ def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
 
 
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
-    """Set the spending limit in US dollars; 0 means no limit."""
+    """Set the spending limit in US dollars, or no limit for 0."""
     if not 0 <= money < math.inf:
         raise ValueError(out_of_range("spending limit", money, "US dollars, 0 or more"))
     return replace(stage.settings, money=money)
@@ -170,7 +170,7 @@ COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
 }
 
 
-MOST_TURNS = 10_000  # that a forecast may look ahead
+MOST_TURNS = 10_000  # maximum number of turns to forecast
 
 
 def controls(stage: ConversationStage) -> Panel:

@@ -202,7 +202,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional
-        One request per turn, or one for each answer of the model; the latter for a conversation that calls tools.
+        One request per turn, or one per answer of the model. Default: one per answer if the conversation calls tools,
+        otherwise one per turn.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.cost.CACHES`, or your own.
     prices : Prices, str or Model, optional

@@ -125,7 +125,7 @@ class ReadsFold(Content):
 
 
 def window_of_systems(stage: ConversationStage) -> int | None:
-    """Return the window for comparing systems, or None for the recorded session's."""
+    """Return the window for the comparison, or None for the recorded one."""
     # The window that the explorer chose so that policies differ does not count.
     settings = stage.settings
     window = settings.budget_settings.window
@@ -158,7 +158,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return a row for each rule: when it removes a message."""
+    """Return a row for each rule, saying when it removes a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
@@ -249,7 +249,7 @@ class CheckFold(reading.CheckFold):
     """Panel of findings about the budget and policy, for the shown conversation."""
 
     def case(self, stage: ConversationStage) -> Data:
-        """Return the inputs of the checks other than the budget."""
+        """Return the inputs of the checks, except for the budget."""
         results = stage.results
         run = results.run
         return {

@@ -79,7 +79,7 @@ def status(stage: ConversationStage) -> Data:
 
 
 def _remedies(stage: ConversationStage) -> list[Data]:
-    """Return single changes that make the pruned section fit at every request."""
+    """Return single changes that make the pruned section fit every request."""
     results = stage.results
     name = results.section
     demand = results.shown.demand

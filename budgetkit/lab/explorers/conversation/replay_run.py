@@ -138,7 +138,7 @@ class Replayed:
 
 
 class Compared:
-    """Several replays, compared."""
+    """A comparison of several replays."""
 
     def __init__(self, replays: Mapping[str, Replayed]) -> None:
         self._replays = replays
@@ -224,13 +224,16 @@ class ReplayRun:
         }
 
     def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
-        """Return the compared replays."""
+        """Return the comparison of several replays."""
         return self.library.once_large(
             (self.key, tuple(policies.items())), lambda: Compared(replays)
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Return this conversation's pace, estimated from others in its file, if any."""
+        """Estimate this conversation's pace with the others in its file.
+
+        Returns None if the others are too few or do not resemble it.
+        """
         # The file holds the others, so that no other trace gets their ids.
         return self._once(
             "pace",
@@ -316,7 +319,7 @@ class ReplayRun:
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
-    """Return a model's prices on a day, or today's.
+    """Return a model's prices on a day, or today's for None.
 
     With `hour` the prices are for a cache that is kept for an hour.
     """

@@ -124,7 +124,7 @@ class ConversationSettings:
     shelf: ClassVar[str] = "conversations"
 
     def policy(self, name: str) -> Policy:
-        """Return a policy with its sliders' parameters, or the caller's own.
+        """Return a policy with its sliders' parameters, or the caller's own policy.
 
         Examples
         --------
@@ -147,7 +147,10 @@ class ConversationSettings:
         return replace(policy, floor=self.floor, **numbers)
 
     def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with another budget; another model resets typed prices."""
+        """Return the settings with another budget.
+
+        Another model resets the entered prices.
+        """
         if budget_settings.model == self.budget_settings.model:
             return replace(self, budget_settings=budget_settings)
         return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
@@ -265,7 +268,10 @@ class ConversationResults:
 
     @cached_property
     def pace(self) -> Pace | None:
-        """The growth of the file's other conversations, counted only for the forecast."""
+        """The conversation's pace, estimated with the others in its file.
+
+        It is None if the others are too few or do not resemble it.
+        """
         return self.run.pace([other for other in self.conversations if other is not self.trace])
 
     @cached_property
@@ -344,7 +350,7 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
 def telling_window(base: BudgetSettings, library: Library) -> int | None:
     """Return the largest usual window that forces a loss.
 
-    None if the model's own window is full anyway, or if nothing can be counted.
+    Returns None if the model's own window is full anyway, or if nothing can be counted.
     """
     trace = library.conversations(str(base.trace))[0]
     model = resolve(base.model)
