@@ -107,7 +107,7 @@ FAINT: Final = "#57606a"
 
 
 def receipt_svg(answer: Data) -> str:
-    """Draw the results as SVG: the window, the key figures and the errors."""
+    """Draw the window, the key figures and the errors as SVG."""
     width = 860
     left = 24
     bar_width = 812
@@ -199,7 +199,7 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """A card for designing a budget, with its settings, remainder and count error.
+    """A card for designing a budget, with its remainder and count error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
     the error of the "Cheap counter", initially "chars/4"; this error does not depend on the counter of the plan.
@@ -247,7 +247,7 @@ class DesignCard(BudgetExplorer):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """Error of the cheap count, one row per kind of text and source.
+        """Errors of the cheap count, by kind of text and source.
 
         Columns exact and estimate are the tokens of all texts by the model's best known counter and by the cheap one;
         is_exact is True if the best counter is exact. Column error is a share of exact and lies between low and high

@@ -89,11 +89,17 @@ class Misjudgement:
         return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
-        """Return the fewest actual tokens in a full budget, for 9 of 10 texts."""
+        """Return the lower end of the actual tokens in a budget.
+
+        The range from `least` to `most` covers 9 of 10 texts.
+        """
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the most actual tokens in a full budget, for 9 of 10 texts."""
+        """Return the upper end of the actual tokens in a budget.
+
+        The range from `least` to `most` covers 9 of 10 texts.
+        """
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -178,7 +184,7 @@ def headline(stage: BudgetStage) -> Data:
 
 
 def sentences(results: BudgetResults) -> list[str]:
-    """Return the verdict on the budget, the first cut and the free tokens."""
+    """Return sentences on the fit, the first cut and free tokens."""
     plan = results.plan
     budget = plan.budget
 
@@ -208,7 +214,7 @@ def sentences(results: BudgetResults) -> list[str]:
 
 
 def fitting(results: BudgetResults) -> str:
-    """Return the number of turns or sections that fit, as in "10 of 35 turns"."""
+    """Return the number of turns or sections without cuts, in words."""
     if results.turns is None:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

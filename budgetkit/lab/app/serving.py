@@ -100,7 +100,7 @@ def _same(offered: bytes, secret: str) -> bool:
 
 
 class Condition(Matcher):
-    """A matcher of the requests for which a function returns a true value."""
+    """A matcher of requests for which a function returns true."""
 
     def __init__(self, holds: Callable[[HTTPServerRequest], object]) -> None:
         self.holds = holds
@@ -143,7 +143,7 @@ class Refused(Guarded):
 
 
 class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
-    """The websocket of a page, which accepts only messages that its server can read.
+    """The websocket of a page, which accepts only readable messages.
 
     Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy for
     ever, and so would an answer to a page that does not speak version 1 of the protocol. They also copy each part, so
@@ -231,7 +231,7 @@ TEMPLATE: Final = {
 
 
 def serve(source: str = "support-chat", *options: str) -> None:
-    """Serve the app until it is stopped, and open it in a browser.
+    """Serve the app until stopped, and open it in a browser.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def counters_of(stage: BudgetStage) -> CounterPair:
 
 
 def strip(stage: BudgetStage) -> Data:
-    """Return the table of a cheap count's errors as data for the page."""
+    """Return the table of a cheap count's errors for the page."""
     rows = misjudgements(stage)
     room = room_of(stage.results.plan)
     counters = counters_of(stage)

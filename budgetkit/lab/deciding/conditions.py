@@ -95,7 +95,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain that conversations are too few, or return "" if there are enough."""
+        """Explain that conversations are too few, or return "" otherwise."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)

@@ -31,7 +31,7 @@ from budgetkit.message import Data
 
 
 class Explorer(Shown, Generic[S, F]):
-    """The base class of explorers: settings, and a view of their controls and results.
+    """The base class of explorers, which have settings and a view.
 
     Attributes
     ----------
@@ -179,11 +179,11 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def library(self) -> Library:
-        """The available conversations and texts, each counted once."""
+        """The available conversations and texts, with their counts."""
         return self.stage.library
 
     def take(self, settings: S, afresh: bool = False) -> None:
-        """Show other settings, as one undo step or as a new initial state."""
+        """Show other settings, as an undo step or a new initial state."""
         with self._reporting_problems():
             if afresh:
                 self._start = settings
@@ -317,7 +317,7 @@ class Explorer(Shown, Generic[S, F]):
             self._run_command(kind, ack, gesture, sent=values)
 
     def _page_state(self, notice: Data | None = None) -> Data:
-        """Return the state of the page, with a notice or the current status."""
+        """Return the page's state, with a notice or the current status."""
         self._serial += 1
         scene = self.kind.scene(self.stage)
         self.panel = self.kind.controls(self.stage)

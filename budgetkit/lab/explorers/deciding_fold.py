@@ -55,7 +55,7 @@ SELDOM = 0.2  # seconds between two reports of the progress
 
 @dataclass(frozen=True)
 class TuningCase:
-    """The inputs of a tuning run, which do not change with the explorer."""
+    """The inputs of a tuning run, independent of later changes."""
 
     base: BudgetSettings
     requests: FileRequests
@@ -228,7 +228,7 @@ class DecideFold(Content):
         self._again()
 
     def _outcome(self, decided: TuningReport) -> list[Data]:
-        """Return the advice, the chosen setting, the front and a report to copy."""
+        """Return the advice, the chosen setting, the front and a report."""
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:

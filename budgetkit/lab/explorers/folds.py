@@ -65,7 +65,10 @@ def chart(
 
 
 def figure(title: str, note: str, spec: Data, table: Data | None, click: str | None = None) -> Data:
-    """Return a figure as plain data; `click` is the command sent by a click."""
+    """Return a figure as plain data.
+
+    `click` is the command that a click sends.
+    """
     return {"title": title, "note": note, "spec": spec, "table": table, "click": click}
 
 
@@ -233,7 +236,10 @@ def figure_part(name: str, *parts: Any) -> Data:
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:
-    """Return a button; `more` may contain a tip and a bar to show on hover."""
+    """Return a button as plain data.
+
+    `more` may contain a tip, and a bar to show on hover.
+    """
     return {"is": "button", "text": label, "tells": tells, **more}
 
 

@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a word on the screen, or "" without one.
+    """Return the meaning of a screen word, or "" if it has none.
 
     Examples
     --------
@@ -76,7 +76,9 @@ def decimal(text: str) -> tuple[Decimal, bool]:
 
 
 def typed_number(text: str, whole: int | None = None) -> int:
-    """Return an entered number, or a percentage rounded down to a number.
+    """Convert an entered number or percentage to a whole number.
+
+    A percentage of `whole` is rounded down.
 
     Examples
     --------
@@ -127,7 +129,7 @@ class Number:
         return box_text(self.present)
 
     def read(self, value: Any) -> Any:
-        """Check and return a value entered by the user or passed in code."""
+        """Check and return a value from the user or from code."""
         if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
             return None
         stays = "it stays empty" if self.present is None else f"{self.text} stays"
@@ -250,7 +252,7 @@ class Panel:
             self.add(name, value)
 
     def add(self, key: str, value: Any, sends: Input | None = None, **drawn: Any) -> None:
-        """Add a control with its value, or a number box for a `Number`."""
+        """Add a control with its value, or a box for a number."""
         control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
         self.inputs[key] = sends or Input(key)
         if isinstance(value, Number):
@@ -261,7 +263,7 @@ class Panel:
     def line(
         self, key: str, slide: Data, number: Number, sends: Input | None = None, **drawn: Any
     ) -> None:
-        """Add a slider with a box for its number; `locked` adds a lock."""
+        """Add a slider with a box for its number."""
         self.add(key, number, sends, **{"is": "line", "slide": slide, **drawn})
 
     def drop(self, key: str) -> None:

@@ -111,7 +111,7 @@ BESIDE_CUT = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
-    """Return the role of a message, with its name if it has one."""
+    """Return a message's role, with its name if it has one."""
     called = message.raw.get("name")
     role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
@@ -124,7 +124,7 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as pieces for the reader, shortened if it is too long."""
+    """Return a text as pieces for the reader, shortened if long."""
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
@@ -159,7 +159,7 @@ def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
 
 
 def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> Iterator[Data]:
-    """Yield the ends of a part next to a cut, and the omitted length."""
+    """Yield the text next to a cut, and the omitted length."""
     if not text:
         return
     more = {"struck": True} if struck else {}

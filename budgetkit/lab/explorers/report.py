@@ -93,7 +93,9 @@ def saved_settings() -> str:
 
 
 def report_html(state: Data, title: str, kept: str | None = None) -> str:
-    """Return a view as static HTML; `kept` holds the settings to resume.
+    """Return a view as static HTML.
+
+    `kept` holds the settings to resume.
 
     Examples
     --------

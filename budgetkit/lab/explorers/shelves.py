@@ -63,7 +63,7 @@ def vocabulary_name(counter: Counter) -> str:
 
 
 def advice(counter: Counter) -> str:
-    """Return advice on a more accurate count, or "" if there is none.
+    """Return advice on counting more accurately, or "" if there is none.
 
     It starts with a space.
 
@@ -113,7 +113,10 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """A collection of entries by name; call it to get an entry."""
+    """A collection of entries by name.
+
+    Call it with a name to get an entry.
+    """
 
     #: The noun for an entry, for errors about unknown names.
     noun: ClassVar[str]
@@ -301,7 +304,7 @@ LONG = 200  # messages of a conversation whose counting is reported
 
 
 class Library:
-    """The conversations, texts and counts of an explorer; several can share them."""
+    """The conversations, texts and counts of one or several explorers."""
 
     def __init__(self, report: Report) -> None:
         self.report = report

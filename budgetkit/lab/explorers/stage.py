@@ -34,7 +34,7 @@ class ExplorerSettings(Protocol):
         """Return the settings with other budget settings."""
 
     def showing(self, name: str | None, path: str = "") -> Any:
-        """Return the settings that show another entry of the shelf from its start."""
+        """Return the settings that show another entry from its start."""
 
     def as_at(self, start: Any) -> Any:
         """Return the settings after a reset."""

@@ -1,4 +1,4 @@
-"""Undo: the settings before and after the current ones, and the moves that are one step."""
+"""Undo: previous and undone settings, and the grouping of moves into steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """A grouping of moves into undo steps, such as the moves of one drag."""
+    """A grouping of moves into undo steps.
+
+    All moves of a drag, for example, are one step.
+    """
 
     def __init__(self) -> None:
         self._last = ""
@@ -57,7 +60,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the undo step of a move, or "" if it is not grouped."""
+        """Return the name of a move's undo step, or "" without one."""
         if not name:
             return ""
         now = time.monotonic()

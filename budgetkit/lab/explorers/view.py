@@ -119,7 +119,7 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Send the progress of a long task, as a sentence and a share."""
+        """Send a sentence about a long task, and its progress."""
         self.send(
             {
                 "kind": "status",
@@ -137,7 +137,10 @@ class View(anywidget.AnyWidget):
 
 
 class Shown:
-    """An object with a view, and a static picture for use without a kernel."""
+    """An object with a view and a static picture.
+
+    The picture is shown if there is no kernel.
+    """
 
     view: anywidget.AnyWidget
 

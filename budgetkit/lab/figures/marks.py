@@ -140,7 +140,7 @@ def _stepped(run: list[Point], line: Spec) -> list[Point]:
 
 
 def thinned(run: list[Point]) -> list[Point]:
-    """Return a line without points that are too close together to be seen.
+    """Remove the points of a line that lie too close together.
 
     >>> thinned([(x / 1000, x % 7) for x in range(3_000)])[:4]
     [(0.0, 0), (0.496, 6), (0.5, 3), (0.501, 4)]
@@ -236,7 +236,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 
 def _each(value: Any, i: int) -> Any:
-    """Return the value for one mark, from a list or from a shared value."""
+    """Return one mark's value, from a list or a shared value."""
     if isinstance(value, list | tuple):
         return value[i]
     return value

@@ -181,7 +181,7 @@ class Question(Generic[P]):
         return svg(spec, self._asked(spec))
 
     def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
-        """Save the figure as an SVG, or as a PNG if Chromium is installed.
+        """Save the figure as an SVG, or as a PNG with Chromium.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 
 
 def hover(texts: Sequence[str]) -> Spec:
-    """Return a trace with a tooltip for each point and no legend entry."""
+    """Return the fields of a trace with tooltips but no legend."""
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 
@@ -318,7 +318,7 @@ def short(tokens: float) -> str:
 
 
 def signed(tokens: int, always: bool = False) -> str:
-    r"""Format a number of tokens in full, with a minus sign if negative.
+    r"""Format a number of tokens in full, with a minus if negative.
 
     Examples
     --------

@@ -103,9 +103,9 @@ def plain_text(words: str) -> str:
 
 
 def width_of(words: str) -> float:
-    """Estimate the width of a text in pixels, at a font size of 12 px.
+    """Estimate the width of a text in pixels.
 
-    Chinese, Japanese and Korean letters are twice as wide as others.
+    The font size is 12 px. Chinese, Japanese and Korean letters are twice as wide as others.
 
     >>> width_of("tokens"), width_of("<b>\u5305\u88f9</b>")
     (39.0, 26.0)
@@ -130,7 +130,7 @@ _ALONE = (
 
 
 def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
-    """Save an SVG to a file, as an SVG or as a PNG."""
+    """Save an SVG as an SVG or PNG file."""
     kind = Path(path).suffix.lower()
     if kind not in (".svg", ".png"):
         raise ValueError(
@@ -219,7 +219,7 @@ def scale_of(
     from_zero: bool = False,
     room: float = ROOM,
 ) -> Scale:
-    """Return an axis with its own range, or one that covers all values."""
+    """Return an axis with its own range, or covering all values."""
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"

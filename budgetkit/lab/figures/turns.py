@@ -278,7 +278,7 @@ conversations = Question(
 def _answer_counts(
     budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch
 ) -> Columns:
-    """Return a cheap counter's error by turn, and its effect on the history.
+    """Return a cheap counter's error and its effect, turn by turn.
 
         error = rough - exact            tokens of the whole request
         shift = limit(rough) - limit(exact)

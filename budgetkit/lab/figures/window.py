@@ -169,7 +169,7 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return the number of tokens by which a window is too small, or 0.
+    """Return by how many tokens a window is too small, or 0.
 
     The number is the overflow of the plan or, without one, the excess of caps and reserves over the window. Without
     this excess, it is the excess of the claims: a required section above its cap uses tokens of other caps, which does

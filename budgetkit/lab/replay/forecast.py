@@ -78,7 +78,7 @@ _NORMAL = 1.645
 
 
 class Pace(NamedTuple):
-    """The factor by which later turns differ from past ones.
+    """The factor by which later turns differ from past turns.
 
     It is lognormal: `middle` is its median, and `spread` the standard deviation of its logarithm. If `is_whole`, it
     includes all differences between such conversations, so the resampling of turns adds nothing.
@@ -155,7 +155,7 @@ def own_pace(sizes: Sizes) -> Pace:
 
 
 def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
-    """Return a warning if a forecast band is unreliable.
+    """Return a warning if a forecast band is unreliable, or else "".
 
     `steps` is the number of requests per turn, which is large for agents.
 
@@ -177,7 +177,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
 
 
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Return a warning if the turns come in bursts.
+    """Return a warning if the turns come in bursts, or else "".
 
     This concerns the turns seen, or similar turns of other conversations.
 
@@ -206,7 +206,7 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the turns' coefficient of variation, or None if too few."""
+    """Return the coefficient of variation of turns, or None for few turns."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))

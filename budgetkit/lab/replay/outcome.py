@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of each request's summary calls in US dollars, or NaN if unknown.
+        """Cost of each request's summary calls in dollars, or NaN if unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; a call
         with a separate prompt pays the full price for it, or writes it to the cache if the system does so.

@@ -218,7 +218,7 @@ class PrefixLayout:
 
     @cached_property
     def edges(self) -> Ints:
-        """Index of each request's first message that may differ from the previous one."""
+        """Index of the first message in each request that may have changed."""
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -237,7 +237,7 @@ class PrefixLayout:
 
     @cached_property
     def firsts(self) -> dict[str, Ints]:
-        """A cache of each section's first message in every request but the first."""
+        """A cache of the results of `_starting`, by section."""
         return {}
 
 

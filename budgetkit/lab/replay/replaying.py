@@ -302,7 +302,10 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's unit, by turn (True) or call (False)."""
+        """The first message of each message's unit, by kind of unit.
+
+        The key is True for turns and False for calls.
+        """
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
         }

@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's short name, marked as an estimate if it is one.
+    """Return a counter's short name, marked if it is an estimate.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def counter_label(count: Counter, short: str = "") -> str:
-    """Return a counter's name, marked as an estimate if it is one.
+    """Return a counter's name, marked if it is an estimate.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def sure(buffer: Buffer) -> str:
 
 
 def status(stage: AccuracyStage) -> Data:
-    """Return the status: the error of the count, and the buffer to reserve."""
+    """Return the status: the count's error and the buffer to reserve."""
     results = stage.results
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)

@@ -81,7 +81,7 @@ _NO_LANGUAGE = ("text", "conversation")
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the kinds of text in order, each a class and a language.
+    """List the kinds of text, each a class and a language.
 
     Examples
     --------

@@ -97,7 +97,9 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
 
 
 def beginning_of(text: str) -> str:
-    """Return the part of a text to show, up to a nearby line end.
+    """Return the part of a text to show.
+
+    A long text is cut, at a nearby line end if there is one.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def beginning_of(text: str) -> str:
 
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
-    r"""Group tokens into lines; a token with a line break ends its line.
+    r"""Group tokens into lines, each ending with a line break.
 
     Examples
     --------
@@ -123,7 +125,9 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
     for place, token in enumerate(tokens):
         line_tokens.append((place, token))
         ends = token.text.count("\n")
-        is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character continues in the next token
+        is_split = (
+            place + 1 < len(tokens) and not tokens[place + 1].text
+        )  # the character continues in the next token
         if ends and not is_split:
             yield first, first + ends - 1, line_tokens
             first += ends

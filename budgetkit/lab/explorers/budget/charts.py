@@ -184,7 +184,7 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
 
 
 def nice_step(window: int) -> int:
-    """Return a round number of tokens near half a percent of the window.
+    """Return a round number of tokens near 0.5 % of the window.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
 
 
 def _cut_anywhere(requests: RequestBatch) -> str:
-    """Return a note if there are too many messages to plan one by one."""
+    """Return a note if cuts may split messages, or else ""."""
     if requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too many to plan message by message, so a cut may split a message."

@@ -71,7 +71,7 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
 
 
 def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Set the size of the window or a line, or remove a cap."""
+    """Resize the window or a line, or remove a line's cap."""
     return stage.settings.resize(line, size)
 
 
@@ -133,7 +133,10 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Switch a section off (a cap of 0) or on (its initial cap)."""
+    """Switch a section off with a cap of 0, or on again.
+
+    A section that is switched on again has its initial cap.
+    """
     sections = stage.results.plan.budget.sections
     if line not in sections:
         raise LookupError(unknown_name("section", line, sections))
@@ -228,7 +231,7 @@ def begun(
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
-    """Return the settings for a budget, as a preset or as a custom budget."""
+    """Return the settings for a preset's budget or a custom budget."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
         return plain

@@ -60,7 +60,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block for each shown item and for each run of hidden items."""
+    """Yield a block per shown item and per run of hidden items."""
     decisions = plan.decisions
     columns = decisions.columns
 
@@ -234,7 +234,10 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the chosen turn or the entered sizes, with a signed deficit."""
+        """The plan of the chosen turn or of the entered sizes.
+
+        The deficit rule of its budget is "signed".
+        """
         return self.stage.results.plan
 
     @property

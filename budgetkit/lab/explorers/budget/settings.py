@@ -160,7 +160,7 @@ class BudgetSettings:
 
     @property
     def pinned(self) -> Budget | None:
-        """The budget that was pinned last."""
+        """The budget that was pinned last, or None without pins."""
         return self.pins[-1].budget if self.pins else None
 
     @property
@@ -185,7 +185,10 @@ class BudgetSettings:
         return replace(self, trace=name, path=path, conversation=0, turn=None)
 
     def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation in the file, by index from 0."""
+        """Return the settings for another conversation in the file.
+
+        `number` is the index of the conversation, counting from 0.
+        """
         return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:

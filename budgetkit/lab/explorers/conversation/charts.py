@@ -161,7 +161,7 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 
 def marked(spec: Data, request: int) -> Data:
-    """Return a copy of a figure with a vertical line at one request."""
+    """Copy a figure and mark one request with a vertical line."""
     ends = {"x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
     line = {"color": GREY, "width": 1.5}
     here = {"type": "line", "name": "here", **ends, "line": line}

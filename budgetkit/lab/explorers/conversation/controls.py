@@ -82,7 +82,7 @@ def set_floor(
 
 
 def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
-    """Choose one request per turn or per answer, staying in the shown turn."""
+    """Choose one request per turn or answer, staying in the shown turn."""
     request = stage.settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(stage.results.trace, by)]

@@ -108,7 +108,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Yield a block for each shown message and each run of hidden ones."""
+    """Yield a block per shown message and per run of hidden messages."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
@@ -144,7 +144,7 @@ def _blocks(
 
 
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
-    """Return a message's outcome, level and reason at the chosen request.
+    """Return a message's outcome, level and reason in the chosen request.
 
     The reason follows from the size of the history at that request.
     """

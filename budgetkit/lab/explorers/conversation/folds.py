@@ -188,7 +188,7 @@ _MANY = 2_000  # messages above which 32 replays take seconds and need a click
 
 
 class TurningFold(Content):
-    """Panel of the cheapest rules by price of a cached token and by window."""
+    """Panel of the cheapest rules, by cached-token price and window."""
 
     _wanted = False
 

@@ -60,7 +60,7 @@ class Replayed:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per request."""
+        """A table with one row per request."""
         return self.outcome.frame()
 
     @cached_property
@@ -71,25 +71,25 @@ class Replayed:
 
     @cached_property
     def totals(self) -> dict[str, float]:
-        """Sums over all requests."""
+        """The totals over all requests."""
         return self.outcome.totals()
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """The number of needed messages, and of those that are present."""
+        """The number of needed messages, and the number of those present."""
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
 
     @cached_property
     def demand(self) -> pd.DataFrame:
-        """Tokens that each section asks for without pruning, one row per request."""
+        """A table of each section's demand without pruning, by request."""
         sections = self.outcome.sections()
         return sections.pivot(index="request", columns="section", values="demand")
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request with a loss, counting from 1."""
+        """The number of the first request with a loss, or None without losses."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -116,17 +116,17 @@ class Replayed:
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """One row per message."""
+        """A table with one row per message."""
         return self.outcome.messages()
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """The number of requests above the history's limit, and the largest excess."""
+        """The number of requests above the history's limit, with the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
     def too_large(self) -> tuple[int, int]:
-        """The number of requests larger than the usable window, and the largest excess."""
+        """The number of requests above the usable window, with the largest excess."""
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
@@ -146,7 +146,7 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """One row per policy, cheapest first, with the share of needed messages kept."""
+        """A table of the policies, cheapest first, with needed messages kept."""
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
@@ -194,7 +194,7 @@ class ReplayRun:
 
     @property
     def key(self) -> Hashable:
-        """Everything that the outcome depends on; equal keys mean equal outcomes."""
+        """The key of an outcome: everything that the outcome depends on."""
         roles = tuple(self.roles.items())
         return (*self._counted, roles, to_json(self.budget), self.by, self.cache, self.prices)
 
@@ -299,7 +299,7 @@ class ReplayRun:
         return self._once("systems", (*self._counted, window, *options[:2]), compare)
 
     def turning(self, windows: Sequence[int]) -> pd.DataFrame:
-        """Return the cheapest rule by the price of a cached token and by window."""
+        """Return the cheapest rule, by cached-token price and window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
         counter = None if self.session else self.counter

@@ -162,7 +162,10 @@ class ConversationSettings:
         )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation in the file, by index from 0."""
+        """Return the settings for another conversation in the file.
+
+        `number` is the index of the conversation, counting from 0.
+        """
         return replace(
             self,
             budget_settings=self._without_chosen_window.showing_conversation(number),
@@ -189,7 +192,10 @@ OWN = "given in code"
 
 
 def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the cache's name, the cache, and a note if it is unknown."""
+    """Return the cache's name, the cache, and a note about it.
+
+    The note is empty unless no cache is known for the model.
+    """
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:
@@ -263,7 +269,7 @@ class ConversationResults:
 
     @cached_property
     def pauses(self) -> Floats:
-        """Seconds before each request; NaN if unknown."""
+        """Seconds before each request, or NaN if unknown."""
         return pauses(self.trace.messages, self.shown.outcome.placed.requests)
 
     @cached_property
