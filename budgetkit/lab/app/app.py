@@ -23,9 +23,7 @@ from budgetkit.lab.explorers.view import Shown, Tabs
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]
-STAND_IN = (
-    "coding-agent"  # the conversation to replay if sizes are entered instead of a conversation
-)
+STAND_IN = "coding-agent"  # the conversation to replay if sizes are entered
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,9 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     DataFrame
         One row per line, largest gain first; for an uncapped section with losses, the effect of a floor raised by
         these tokens. Columns line, change (tokens), tokens (int64, net gain over the current plan in all sections),
-        gross (int64, gain in the sections that gain; the others lose the difference), items (int64), score (float64,
-        sum over kept items), gap (float64, additional score of the best choice for each section of that plan; 0 for
-        plans of numbers) and gap_now (float64, the same for the current plan).
+        gross (int64, gain of the sections that gain; the remaining sections lose the difference), items (int64), score
+        (float64, sum over kept items), gap (float64, additional score of the best choice for each section of that plan;
+        0 for plans of numbers) and gap_now (float64, the same for the current plan).
 
     Raises
     ------

@@ -364,8 +364,8 @@ def tune(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        At least four conversations; an interval of the gain needs seven in which the objective is not 0 both times. A
-        string is the name of a shipped trace or a path.
+        At least four conversations; an interval of the gain needs seven in which the objective is above 0 with or
+        without the setting. A string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
         The current budget, or a preset or its name.
     vary : mapping of str to iterable, optional

@@ -37,7 +37,7 @@ class Reach:
     Parameters
     ----------
     root : Path, optional
-        The file or folder that may be opened; default: none.
+        The file or folder that may be opened. By default, none may be opened.
 
     Examples
     --------

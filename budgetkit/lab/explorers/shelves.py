@@ -65,7 +65,7 @@ def vocabulary_name(counter: Counter) -> str:
 def advice(counter: Counter) -> str:
     """Return advice on counting more accurately, or "" if there is none.
 
-    It starts with a space.
+    The advice starts with a space.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Figures of the remainder, its demand and its error over the turns of a conversation.
 
 The *followed* quantity is the budget's remainder (its history, memory or conversation) or, without one, the total
-demand compared with the usable window. Demands in a frame can be cut anywhere; a `budgetkit.plan.batch.RequestBatch`
-has items, and every turn is planned as by `fit`.
+demand compared with the usable window. Demands in a frame can be cut at any token. A
+`budgetkit.plan.batch.RequestBatch` has items, so every turn is planned as by `fit`.
 """
 
 from __future__ import annotations

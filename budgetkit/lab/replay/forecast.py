@@ -8,25 +8,25 @@ Continuations are drawn from the sizes of past turns:
                but at most 0.36 + 1.2 / turns seen; the standard deviation is then multiplied by 0.7
     v          (squared coefficient of variation of the turns seen) / turns seen
 
-Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. For few turns its
-spread is that of conversations in general; for many it follows the similarity of the turns, so that a thousand equal
-turns predict the next one. The variation of few turns is shrunk towards 0.6, as if two more turns had been seen. This
-spread is too wide for sources that it was not fitted to: at 0.7 of it, the middle 90 % of paths covered 92 to 100 of
-100 conversations, with 3 to 60 turns seen (2026-11-26).
+Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. With few turns
+seen, its spread is that of conversations in general. With many, it depends on how similar the turns are, so that a
+thousand equal turns predict the next one. The variation of few turns is shrunk towards 0.6, as if two more turns had
+been seen. This spread is too wide for sources that it was not fitted to: at 0.7 of it, the middle 90 % of paths covered
+92 to 100 of 100 conversations, with 3 to 60 turns seen (2026-11-26).
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
-(chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same. The middle 90 % of paths then covered 94 to 100 of
-100 conversations of seven of these sources, with a third or ten turns seen. Even similar turns drift: with thirty turns
-seen, the band covers 13 of the 14 long conversations and is wide by a factor of 1.5; without 25 and 0.112, it covers
-12, by a factor of 1.3. The eighth source is a session of a coding agent, whose turns come in bursts; no useful band
-contains such a session, and :func:`notice` says so. In 41 recorded sessions of four such agents, the median variation
-of the turns of three agents is 150 to 220 % of their mean (2026-11-23): bands wide by a factor of 9 covered 63 %, and
-bands from other sessions, wide by a factor of 24, covered 42 %. A few turns do not show this, but other sessions of the
-same kind do.
+(chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same conversations. The middle 90 % of paths then covered
+94 to 100 of 100 conversations of seven of these sources, with a third of the turns or ten turns seen. Even similar
+turns drift. With thirty turns seen, the upper end of the band is 1.5 times the lower one, and it covers 13 of the 14
+long conversations; without the numbers 25 and 0.112, the ratio is 1.3, and it covers 12 of them. The eighth source is a
+session of a coding agent, whose turns come in bursts; no useful band contains such a session, and :func:`notice` says
+so. In 41 recorded sessions of four such agents, the median variation of the turns of three agents is 150 to 220 % of
+their mean (2026-11-23). Bands with a ratio of 9 covered 63 % of these sessions, and bands from other sessions, with a
+ratio of 24, covered 42 %. A few turns do not show such bursts, but other sessions of the same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
-from them, since a few turns say less about the future than the growth of such conversations. If nine or more of
-them have more turns than this one, the spread is their deviation from predictions, each made without the predicted
+from them, since a few turns say less about the future than the growth of such conversations. If nine or more of them
+have more turns than this one, the spread is their deviation from predictions, each made without the predicted
 conversation (:mod:`budgetkit.promise`), and no fitted numbers are used. Other conversations that do not resemble the
 turns seen are ignored.
 """
@@ -179,7 +179,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     """Return a warning if the turns come in bursts, or else "".
 
-    This concerns the turns seen, or similar turns of other conversations.
+    The turns are those seen, or similar turns of other conversations.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
 
 
 def fan(drawn: Ints | Floats) -> pd.DataFrame:
-    """Return the quantiles of drawn conversations at each turn.
+    """Return the quantiles of drawn conversations, turn by turn.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def fan(drawn: Ints | Floats) -> pd.DataFrame:
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return the turns at which drawn conversations exceed each limit.
+    """Return the turns in which drawn conversations exceed each limit.
 
     Examples
     --------

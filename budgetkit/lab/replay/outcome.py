@@ -200,7 +200,7 @@ class Replay:
         -------
         DataFrame
             Columns message (index in the trace), turn, role, section, tokens, first (the first request that contains
-            it), shrunk and gone (the request at which it became a placeholder, and the first request without it; Int64,
+            it), shrunk and gone (the request in which it became a placeholder, and the first request without it; Int64,
             missing if never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         placed = self.placed

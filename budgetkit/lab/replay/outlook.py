@@ -75,7 +75,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the spending limit.
 
-    For an event that has already happened, all three turns are the one at which it happened.
+    For an event that has already happened, low, median and high are the turn in which it happened.
 
     Parameters
     ----------
@@ -249,12 +249,12 @@ def with_known(known: Ints, drawn: Ints) -> Ints:
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:
-    """Return the cumulative cost of drawn conversations at each turn.
+    """Return the cumulative cost of drawn conversations, turn by turn.
 
     Parameters
     ----------
     drawn : int64 array, shape (samples, turns)
-        Size of the context at each turn, in tokens, increasing.
+        Size of the context in each turn, in tokens, increasing.
     prices : Prices
         Prices of the model.
 

@@ -12,7 +12,7 @@ An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
-If slot 1 is dropped at request 1, the two requests are equal up to slot 1: 3 tokens, although 8 were sent before.
+If slot 1 is dropped in request 1, the two requests are equal up to slot 1: 3 tokens, although 8 were sent before.
 """
 
 from __future__ import annotations

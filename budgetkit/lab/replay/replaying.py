@@ -262,7 +262,7 @@ def replay(
 class TraceDemand:
     """A conversation's demand in each request, independent of budget and policy.
 
-    Computed once per conversation.
+    It is computed once per conversation.
     """
 
     placed: PrefixLayout

@@ -111,7 +111,7 @@ def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
 
 
 def kind_name(kind: tuple[str, ...]) -> str:
-    """Return a kind in words.
+    """Return a kind of text in words.
 
     Examples
     --------

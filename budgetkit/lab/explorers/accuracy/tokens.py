@@ -125,9 +125,8 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
     for place, token in enumerate(tokens):
         line_tokens.append((place, token))
         ends = token.text.count("\n")
-        is_split = (
-            place + 1 < len(tokens) and not tokens[place + 1].text
-        )  # the character continues in the next token
+        # A token without text continues the character of the one before it.
+        is_split = place + 1 < len(tokens) and not tokens[place + 1].text
         if ends and not is_split:
             yield first, first + ends - 1, line_tokens
             first += ends

@@ -146,7 +146,7 @@ def _blocks(
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
     """Return a message's outcome, level and reason in the chosen request.
 
-    The reason follows from the size of the history at that request.
+    The reason follows from the size of the history in that request.
     """
     retention = results.shown.outcome.kept
     if is_absent:
@@ -311,7 +311,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def forecast(self) -> pd.DataFrame:
-        """The turns at which simulated continuations pass each limit.
+        """The turns in which simulated continuations pass each limit.
 
         They are found by :func:`budgetkit.lab.replay.forecast.first_over`.
         """

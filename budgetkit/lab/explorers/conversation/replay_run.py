@@ -2,7 +2,7 @@
 
 run = ReplayRun(library=library, trace=trace, counter=counter, ..., cache=cache, prices=prices)
 run.replayed({"oldest first": OldestFirst()})    replays the conversation
-run.replayed({"oldest first": OldestFirst()})    looks that replay up; so does a run with the same `key`
+run.replayed({"oldest first": OldestFirst()})    returns the same replay from the library
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class ReplayRun:
         return self._once("drawn", (*self._counted, turns, pace), draw)
 
     def ahead(self, turns: int, money: float, pace: Pace | None) -> pd.DataFrame:
-        """Return the turns at which simulated continuations pass each limit."""
+        """Return the turns in which simulated continuations pass each limit."""
 
         def pass_them() -> pd.DataFrame:
             forecast = self.forecast(turns, pace)
@@ -321,7 +321,7 @@ class ReplayRun:
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
     """Return a model's prices on a day, or today's for None.
 
-    With `hour` the prices are for a cache that is kept for an hour.
+    If `hour` is true, they are the prices of a cache that is kept for an hour.
     """
     return _prices(model, on or datetime.now(UTC).date(), hour=hour)
 

@@ -287,7 +287,7 @@ class ConversationResults:
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
-        """Turns at which the simulated continuations pass each limit."""
+        """The turns in which simulated continuations pass each limit."""
         return self.run.ahead(self.horizon, self.money, self.pace)
 
     @property
