@@ -62,7 +62,7 @@ class Misjudgement:
     exact, estimate : int
         Total tokens by the best and by the cheap counter.
     low, high : float
-        Range of the error of 9 of 10 texts, as shares of the best count.
+        Range of the error for 9 of 10 texts, as shares of the best count.
 
     Examples
     --------

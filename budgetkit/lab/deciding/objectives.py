@@ -183,7 +183,7 @@ class Gain:
 
     @cached_property
     def _interval(self) -> tuple[float, float]:
-        # Conversations that are 0 both times say nothing about the ratio; a subset of them would count as 0 saved.
+        # An objective that is 0 both before and after says nothing about the ratio, but would count as 0 saved.
         is_affected = self._affected
         parts = _parts(int(is_affected.sum()), self.seed, self.risk)
         saved = _saved(parts @ self.before[is_affected], parts @ self.after[is_affected])

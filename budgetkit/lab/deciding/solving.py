@@ -274,7 +274,7 @@ class LineSearch:
         if self.is_monotone:
             return (near if holds(near) else nearest_value(holds, near, far)), 1
 
-        # Scan a grid of sizes from the near end; bisect the gap before the first that meets the condition.
+        # Scan a grid of sizes from the near end; bisect the gap before the first size that holds.
         grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
         step = int(np.diff(grid).max())
         before = near

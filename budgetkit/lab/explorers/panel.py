@@ -241,7 +241,7 @@ class Panel:
     def group(
         self, heading: str = "", folds: bool = False, under: bool = False, **values: Any
     ) -> None:
-        """Start a group with controls by their keys.
+        """Start a group of controls, with values by key.
 
         With `folds` it is collapsible, and with `under` it is below the first figure.
         """

@@ -276,7 +276,7 @@ def counted(many: int) -> Spec:
 
 
 def tick_format(reach: float) -> str:
-    """Return the tick format of an axis, without m for thousandths.
+    """Return the tick format of an axis, avoiding "m" for thousandths.
 
     >>> tick_format(12_000), tick_format(12), tick_format(0.004)
     ('~s', ',.2~f', '.3~r')

@@ -172,8 +172,8 @@ def too_many(plan: Plan) -> int:
     """Return by how many tokens a window is too small, or 0.
 
     The number is the overflow of the plan or, without one, the excess of caps and reserves over the window. Without
-    this excess, it is the excess of the claims: a required section above its cap uses tokens of other caps, which does
-    not cause an overflow while the demands of those sections are below their caps.
+    this excess, it is the excess of all claims: a required section that exceeds its cap may use unused tokens of other
+    caps, which causes no overflow.
 
     Examples
     --------

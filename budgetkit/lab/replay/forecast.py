@@ -45,7 +45,7 @@ from budgetkit.promise import upper
 
 Sizes = Sequence[int] | Ints
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# variance of the logarithm of the pace: of conversations, and of few turns seen
+# variance of the logarithm of the pace: a constant part, and a part to divide by the turns seen
 _PACE = 0.36
 _FEW = 1.2
 # factors of v, the variance of the turns seen: see above
@@ -255,7 +255,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     own = float(np.mean(sizes)) if len(sizes) else 0.0
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
-    # The mean variance within the others, and the variance between their means that this does not explain.
+    # The mean variance within the other conversations, and the further variance between their means.
     logs = [np.log(other) for other in known]
     counts = np.array([len(other) for other in logs])
     means = np.array([other.mean() for other in logs])

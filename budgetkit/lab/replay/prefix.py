@@ -223,7 +223,7 @@ class PrefixLayout:
         sents = self.sents
         passages = self.passages
         edges = np.full(len(starts), -1, dtype="int64")
-        # A request continues at the end of the last one, unless passages before its turn are gone.
+        # A request continues at the end of the previous one, unless passages before its turn are gone.
         same_turn = starts[1:] == starts[:-1]
         passages_gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
         edges[1:] = np.where(passages_gone, starts[:-1], sents[:-1])
@@ -250,7 +250,7 @@ def place(
     """
     # A result belongs to the section of its call, whatever its role.
     if unsent:
-        # They count 0 tokens, so that all positions stay.
+        # Unsent messages count 0 tokens, so that all positions stay valid.
         past, present = list(tally.past), list(tally.present)
         for slot in unsent:
             past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
@@ -279,7 +279,7 @@ def place(
     after_its_turn = np.searchsorted(starts, slots, "right")
     entry = np.where(at_once, with_its_request, after_its_turn)
 
-    # A message that the recorded session removes before that never enters.
+    # A message never enters if the recorded session removes it before.
     never = len(requests)
     leave = np.searchsorted(sents, tally.gone, "right")
     entry = np.where(prunable & (entry < leave), entry, never)

@@ -129,7 +129,7 @@ class PromptCache:
         >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
         [[0, 1920], [2000, 180]]
         """
-        # The longest cached prefix of the last request.
+        # The longest cached prefix of the previous request.
         if self.breakpoints is None:
             steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
             read_tokens = np.where(equal >= self.minimum, self.minimum + steps, 0)

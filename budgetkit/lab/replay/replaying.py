@@ -218,7 +218,7 @@ def replay(
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
 
-    # 6. The prefix shared with the last request, and its cached part.
+    # 6. The prefix shared with the previous request, and its cached part.
     slots, tokens_before = np.array(retained.equal_to), np.array(retained.equal)
     equal = equal_prefix(placed, first_changes, slots, tokens_before, sent)
     # The priming starts the answer, so it is not part of the prefix of the next request.
@@ -267,7 +267,7 @@ class TraceDemand:
 
     placed: PrefixLayout
     # for each request: tokens that each section asks for, those in the history's section that no policy may prune,
-    # those of its answer, the seconds and the blocks since the last one, and the messages that enter and are taken out
+    # those of its answer, the seconds and blocks since the previous request, and the messages that enter and leave
     sections: Mapping[str, Ints]
     pinned: Ints
     output: Ints

@@ -184,7 +184,7 @@ def source(stage: AccuracyStage) -> str:
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
-    """Return the budget with its measured buffer in every format."""
+    """Return the budget with its measured buffer as text, by format."""
     results = stage.results
     heading = f"# {printable(provenance(results))}\n"
     return {

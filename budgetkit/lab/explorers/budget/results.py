@@ -194,7 +194,7 @@ class BudgetResults:
 
     @property
     def budget_results(self) -> BudgetResults:
-        """The results that concern the budget: here all of them."""
+        """The results for the budget, which are all results here."""
         return self
 
     @property

@@ -113,7 +113,7 @@ class BudgetSettings:
     conversation: int = 0
     turn: int | None = None
     demand: Mapping[str, int] = field(default_factory=dict)
-    #: Settings to compare with the current settings; the bar shows the last ones.
+    #: Settings to compare with the current settings; the bar shows the last of them.
     pins: tuple[BudgetSettings, ...] = ()
 
     @cached_property
@@ -173,7 +173,7 @@ class BudgetSettings:
 
     @property
     def budget_settings(self) -> BudgetSettings:
-        """The settings of the budget: here all of them."""
+        """The settings of the budget, which are all settings here."""
         return self
 
     def with_budget(self, budget_settings: BudgetSettings) -> BudgetSettings:
