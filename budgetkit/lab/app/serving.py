@@ -231,7 +231,9 @@ TEMPLATE: Final = {
 
 
 def serve(source: str = "support-chat", *options: str) -> None:
-    """Serve the app until stopped, and open it in a browser.
+    """Serve the app, and open it in a browser.
+
+    The server runs until it is stopped.
 
     Parameters
     ----------

@@ -243,7 +243,7 @@ class Panel:
     ) -> None:
         """Start a group of controls, with values by key.
 
-        With `folds` it is collapsible, and with `under` it is below the first figure.
+        With `folds`, the group is collapsible; with `under`, it is below the first figure.
         """
         key = f"group {len(self._groups)}"
         group = {"key": key, "heading": heading, "folds": folds, "under": under, "controls": []}

@@ -80,8 +80,8 @@ _NORMAL = 1.645
 class Pace(NamedTuple):
     """The factor by which later turns differ from past turns.
 
-    It is lognormal: `middle` is its median, and `spread` the standard deviation of its logarithm. If `is_whole`, it
-    includes all differences between such conversations, so the resampling of turns adds nothing.
+    The factor is lognormal: `middle` is its median, and `spread` the standard deviation of its logarithm. If
+    `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
     """
 
     middle: float

@@ -207,7 +207,10 @@ class CountedTexts:
         return self.library.once((self.name, counter.name, exact.name, "errors"), compare)
 
     def speed(self, counter: Counter) -> float:
-        """Measure a counter's speed on these texts, once, in megabytes per second."""
+        """Return a counter's speed on these texts, in megabytes per second.
+
+        The speed is measured once.
+        """
         key = (self.name, counter.name, "speed")
         return self.library.once(key, lambda: speed(counter, self.corpus.texts))
 

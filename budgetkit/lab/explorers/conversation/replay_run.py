@@ -173,7 +173,7 @@ SAMPLES = 500  # as many as `outlook` draws
 class ReplayRun:
     """The options for replaying a conversation under any policy.
 
-    Its outcomes stay in the library.
+    The outcomes are cached in the library.
     """
 
     library: Library
@@ -204,7 +204,7 @@ class ReplayRun:
         return id(self.trace), self.counter.name, self.framing
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
-        """Return one replay per policy, from the cache if possible."""
+        """Return one replay per policy, cached in the library."""
 
         def announce() -> Trace:
             """Report that a long conversation is being counted."""
