@@ -288,7 +288,6 @@ def from_dict(data: object) -> Budget | Plan:
     version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     check_version(version, SAVED_STATE)
     value: Budget | Plan = validate_data(state_reader(), data)
-    as_plain_data(data, "the saved state")  # a text that could not be saved again
     return value
 
 

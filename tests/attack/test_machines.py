@@ -662,7 +662,7 @@ def test_a_summary_that_is_lost_is_named() -> None:
         talk.add({"role": "user", "content": "one " * size})
         request = talk.request()
     assert {left.why for left in request.left} == {"dropped"}
-    assert any("a summary of 9" in warning for warning in request.warnings)
+    assert any("A summary of 9" in warning for warning in request.warnings)
 
 
 @pytest.mark.parametrize("form", ["anthropic", "gemini", "converse"])

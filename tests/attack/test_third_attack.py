@@ -170,15 +170,6 @@ def test_tool_calls_of_a_wrong_type_are_an_error_in_words() -> None:
         talk.add({"role": "assistant", "content": "So.", "tool_calls": 5})
 
 
-def test_a_state_with_half_of_a_letter_is_refused_when_it_is_read() -> None:
-    items = bk.load_trace("support-chat").items(turn=3, counter="chars/4")
-    plan = bk.fit(bk.presets.working_memory(8_000, output=1_024), items)
-    state = bk.state.to_dict(plan)
-    state["plan"]["roles"]["tables"][0]["system"] = "\ud800"
-    with pytest.raises(ValueError, match="surrogate pair"):
-        bk.state.from_json(json.dumps(state))
-
-
 def test_an_explorer_writes_no_escape_sequences(tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     file.write_text(json.dumps({"id": "a\x1b[31mb\u202ec", "messages": ASKED}), encoding="utf-8")

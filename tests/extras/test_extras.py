@@ -101,7 +101,7 @@ SPARED = {
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    print(bk.model('gpt-4o').window, bk.model('no-such-model').window)\n"
-        "print(str(caught[0].message).partition(' Give')[0])",
+        "print(str(caught[0].message).partition(' Pass')[0])",
         "128000 8192\nUnknown model 'no-such-model': "
         "a window of 8,192 tokens and cl100k_base are assumed.",
     ),

@@ -152,7 +152,7 @@ def _inner_parts(part: Raw) -> list[Data]:
     headings = [value_at(part, path) for path in format_table("paths")["headings"]]
     return [
         value
-        for piece in (*filter(None, headings), *pieces)
+        for piece in (*(text for text in headings if isinstance(text, str)), *pieces)
         for kind, value in sorted_part(piece)
         if kind == "text"
     ]
