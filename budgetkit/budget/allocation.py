@@ -37,7 +37,7 @@ class Reserve:
     size : int or Share
         Size of the reserve, in tokens or as a share of the window.
     serves : str, optional
-        Purpose of the reserve. "output" marks the reserve for the answer, which claims nothing in a window without the
+        Purpose of the reserve. "output" marks the reserve for the answer, whose size is 0 in a window that excludes the
         answer (`Budget.kind` "input" or "usable"). A section's name reserves the tokens for that section alone.
 
     Examples
@@ -77,7 +77,7 @@ class Allocation:
         until they reach the floor.
     weight : int, default 0
         Weight among the sections still to be allocated, at most 65,536. A weighted section may take its proportional
-        part of the remaining tokens; at 0 it may take all of them.
+        part of the remaining tokens, and a section of weight 0 may take all of them.
     importance : int, default 5
         Sections of higher importance are allocated first and so keep their tokens.
     required : bool, default False

@@ -5,7 +5,7 @@
 
 Four systems do the same subtraction under different names: the remainder is for the history, for memory, or for all
 sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the sliders call,
-returns a new one.
+returns a changed copy.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Budget:
     allocations : sequence of Allocation
         The sections in the order of the prompt.
     kind : {"shared", "input", "usable"}
-        Content of the window: prompt and answer, the prompt alone, or a part that already leaves room for the answer.
-        The output reserve claims nothing in the last two.
+        Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
+        already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
         Allocation order after the required sections, and the limit of sections without a cap; see
         `budgetkit.budget.allocation`.
@@ -148,7 +148,7 @@ class Budget:
 
     @once
     def sizes(self) -> dict[str, int]:
-        """Size of each reserve in tokens, by name, including reserves that claim nothing."""
+        """Size of each reserve in tokens, by name, even if it is not subtracted."""
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
     @once
@@ -159,7 +159,7 @@ class Budget:
 
     @once
     def caps(self) -> dict[str, int | None]:
-        """Cap of each section in tokens, by name; None without a cap."""
+        """Cap of each section in tokens, or None if it has none."""
         tokens = iter(self._tokens[len(self.reserves) :])
         return {a.section: None if a.cap is None else next(tokens) for a in self.allocations}
 
@@ -187,7 +187,7 @@ class Budget:
 
     @once
     def reserved(self) -> int:
-        """Tokens of the window that reserves claim."""
+        """Tokens that the reserves subtract from the window."""
         silent = validation.OUTPUT if self.kind != "shared" else object()
         return sum(self.sizes[r.name] for r in self.reserves if r.serves != silent)
 
@@ -200,17 +200,17 @@ class Budget:
 
     @property
     def unclaimed(self) -> int:
-        """Window minus reserves and caps, in tokens; negative when they exceed the window."""
+        """Window minus reserves and caps, in tokens, which may be negative."""
         return self.window - self.reserved - self.capped
 
     @property
     def usable(self) -> int:
-        """Window minus reserves, in tokens; never negative when the deficit is clamped."""
+        """Window minus reserves, in tokens, at least 0 if deficits are clamped."""
         return self._shown(self.window - self.reserved)
 
     @property
     def shared_pool(self) -> int:
-        """Tokens that no cap claims; never negative when the deficit is clamped."""
+        """Usable window minus caps, in tokens, at least 0 if deficits are clamped."""
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:
@@ -264,7 +264,7 @@ class Budget:
         Returns
         -------
         int
-            Cap of the section, or the shared pool without a cap, in tokens.
+            Cap of the section or, if it has none, the shared pool, in tokens.
 
         Raises
         ------

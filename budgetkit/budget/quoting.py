@@ -1,4 +1,4 @@
-"""Quote user values in error messages, on one line at most.
+"""Quote user values in error messages, on a single line.
 
 A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). So it is never
 written out in full and cut afterwards; only the visible part is written.
@@ -40,7 +40,7 @@ class _Short(Repr):
 
 
 def brief(value: object) -> str:
-    """Return a value as one short line for an error message, quoting texts.
+    """Return a value as one short line for an error message, quoting strings.
 
     Examples
     --------

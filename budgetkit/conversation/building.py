@@ -1,7 +1,7 @@
-"""build(): all messages of a request, in one call.
+"""build(): make all messages of a request in one call.
 
-Like Octopus' manager for every turn and anchor's pipeline for every query, it sizes each part, prunes the history to
-the tokens left by the others, keeps the best passages, cuts texts where allowed, and puts everything in order.
+Like Octopus' manager for every turn and anchor's pipeline for every query, it counts each section, prunes the history
+to the tokens that the other sections leave, keeps the best passages, cuts texts where allowed, and orders the messages.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def build(
     Parameters
     ----------
     budget : Budget, str, Path or callable
-        The window and its lines, or a preset or its name.
+        The budget, or a preset or its name.
     counter : str, Model or callable, optional
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; default: the section's own `keep`.
+        The pruning policy of the history; default: the `keep` of its section.
     context_role : str, default "system"
         Role under which retrieved texts are sent, since chat formats have no role for them.
     framing : Framing, optional
@@ -114,7 +114,7 @@ def build(
         Sections whose passages are joined in one message, as in Octopus: names, or a mapping from names to a title or a
         :class:`budgetkit.conversation.reading.Listing`. The plan counts the joint message.
     markers : Mapping
-        Markers for cut texts, for sections kept as "newest", "best" and "first".
+        The marker for cut texts, for each `keep` of a section: "newest", "best" and "first".
     tell : bool, default False
         If true, the last message tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -132,7 +132,7 @@ def build(
     Raises
     ------
     LookupError
-        If the budget has no such section.
+        If the budget has no section of a given name.
     ValueError
         If a section is not text, messages or passages, or the question is given twice or with a role other than "user".
 
@@ -271,10 +271,10 @@ def build(
 
 
 def _before_user(plan: Plan) -> set[int]:
-    """Return the positions before the first user message that a plan keeps.
+    """Return the positions of messages before the first kept user message.
 
-    There are none if the plan starts with it. Messages dropped before it are included, so that they are not planned
-    again.
+    The result is empty if no kept message precedes that user message. Otherwise dropped messages before it are
+    included, so that they are not planned again.
     """
     early: set[int] = set()
     begins_with_another = False
@@ -310,7 +310,7 @@ def _section_of(
 async def build_async(
     budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
 ) -> Built:
-    """Build a request, awaiting its parts concurrently.
+    """Build a request, awaiting the contents of its sections concurrently.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ async def build_async(
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a section's value as a list, with a scored text as one entry."""
+    """Return a section's value as a list of its texts, messages or passages."""
     if value is None or (isinstance(value, str) and not value):
         return []
     loaded = messages_in(value)
@@ -362,7 +362,7 @@ def _as_list(value: Any) -> list[Any]:
 def _items(
     section: str, values: list[Any], default_role: str, count: Count, framing: Framing
 ) -> list[Item]:
-    """Return the items of one section, each counted."""
+    """Convert the contents of one section to counted items."""
     where = f"section {brief(section)}"
     pieces: list[Piece] = []
     # Adjacent values in a provider's format are read together, since they may be parts of one record.

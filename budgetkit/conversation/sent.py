@@ -21,7 +21,7 @@ from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
-#: Forms whose providers require a user message first.
+#: Formats whose providers require that a user message comes first.
 USER_FIRST = ("anthropic", "converse", "gemini")
 #: The fields for messages and system text in each form; only Converse has the last field.
 _BODIES = {
@@ -76,9 +76,9 @@ class Request:
     over : int
         Tokens beyond the window; 0 unless the budget or the policy allows an overflow.
     left : tuple of Removal
-        Messages dropped or shortened at this request, with reasons.
+        Messages dropped or shortened for this request, with reasons.
     summaries : tuple of str
-        Summaries written for this request; one that is not sent is in `left`, with a warning.
+        Summaries written for this request. A summary that is not sent is also in `left`, with a warning.
     stable : int
         Number of leading messages unchanged from the last request, which a prompt cache may hold.
     warnings : tuple of str
@@ -111,7 +111,7 @@ class Request:
 
 
 class TextSizes:
-    """A counter that caches texts while consecutive requests contain them.
+    """A counter that caches a text's tokens while consecutive requests contain it.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def uncounted_notices(names: Iterable[str]) -> list[str]:
 
 
 def is_sum(framing: Framing) -> bool:
-    """Return True if a chat of texts costs the sum of its messages."""
+    """Return True if a text-only chat costs the sum of its messages."""
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
 
 
@@ -194,7 +194,7 @@ class SentRequest:
         )
 
     def tokens(self, count: Count) -> int:
-        """Count the whole request."""
+        """Count the tokens of the whole request."""
         return sum(count_charges(self.framing.charges(self.billed), count))
 
     @property

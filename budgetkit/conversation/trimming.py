@@ -38,7 +38,7 @@ from budgetkit.requests.reading.writing import as_chat, as_it_came
 from budgetkit.trace import json_value, unpaired
 
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
-_BLOCK = 32  # units that are counted at once; then twice as many
+_BLOCK = 32  # units in the first block to count; each later block has twice as many
 _LOSSES = {
     "dropped": "does not fit and is omitted. Raise the limit, or shorten the message.",
     "shortened": "does not fit and is shortened. Raise the limit, or shorten the message.",
@@ -99,7 +99,7 @@ def newest(
         system = [raws[place] for place in units.stay if units.roles[place] in SYSTEM_ROLES]
         remaining -= framing.schemas(tools, count, system[:1])
 
-    # From the newest unit on, as many as fit; if not even one fits, the newest alone.
+    # Keep as many of the newest units as fit, or the newest alone if none fits.
     oldest = len(raws)
     for start, tokens in _counted(units.leave, tokens_of):
         if tokens > remaining:
@@ -268,7 +268,7 @@ class Trimmed(list[Data]):
         waiting = [dict(raw) for raw in self._after]
         messages = read_values([self._before])
         unanswered = {*unpaired(messages)}
-        # From the end, because of several equal messages the newest are kept.
+        # Compare from the end, because the newest of several equal messages are kept.
         for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
             if waiting and waiting[-1] == raw:
@@ -331,7 +331,8 @@ def trim(
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas sent with the request, which are counted, in any format (:mod:`budgetkit.requests.reading.tools`).
+        Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`). They are sent with the request and
+        counted.
     policy : Policy or str, optional
         The pruning policy or its name; default: drop the oldest messages first.
     framing : Framing, optional
@@ -344,7 +345,7 @@ def trim(
         Role of the first message after the system messages. The formats of Anthropic, Converse and Gemini always start
         with the user.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for the messages sent; default: the format that they came in.
+        The provider's format of the sent messages; default: that of the input.
 
     Returns
     -------
@@ -438,7 +439,7 @@ def trim(
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
-    """Convert a number of tokens to a budget for trimming; return a budget unchanged."""
+    """Convert a number of tokens to a budget, or return a budget unchanged."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

@@ -192,7 +192,7 @@ class _Redaction:
             for part, redacted in zip(content, parts, strict=True)
             if isinstance(redacted, dict) and "text" in redacted
         ]
-        # From the end, because a text of one word is joined to both its neighbours.
+        # Join from the end, because a text of one word is joined to both its neighbours.
         for (text, part), (next_text, next_part) in reversed([*pairwise(texts)]):
             part["text"] = self.filler.joined(part["text"], next_part["text"], text + next_text)
         return parts

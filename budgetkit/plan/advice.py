@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Name the window that avoids a loss, if planning again confirms it."""
+    """Describe the larger window that avoids a loss, with its verified size."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -234,7 +234,7 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
-LONGEST_RUN: Final = 5  # requests one after the other that each lose something
+LONGEST_RUN: Final = 5  # consecutive requests that each lose messages
 MOST_DAYS: Final = 365
 #: Fixes for an estimate without a buffer.
 ADD_BUFFER: Final = 'add one, such as Reserve("safety", Share(0.1))'
@@ -271,7 +271,7 @@ class Case:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     model : budgetkit.models.Model, optional
         The model that answers.
     policy : budgetkit.pruning.policies.Policy, optional
@@ -287,8 +287,8 @@ class Case:
     price_step : int
         Prompt size above which the price rises, in tokens; 0 if unknown.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty if they are not estimated. Default: an estimate is assumed
-        unless the model's own encoding is shipped.
+        The counter that estimates the model's tokens, or "" if they are counted exactly. Default: the tokens are
+        assumed to be estimated unless the model's own encoding is shipped.
     today : date, optional
         Today's date, to check the age of the facts about the model; default: no check.
     """
@@ -307,7 +307,7 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer, by the model's limit or the budget's."""
+        """Maximum tokens of an answer, from the model or the budget."""
         tokens: int | None = (self.model or self.budget).max_output
         return tokens
 
@@ -526,14 +526,14 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     **facts
         Further facts, as fields of `Case`; None means unknown.
 
     Returns
     -------
     tuple of Finding
-        The problems in the order of `CODES`. Empty if there are none.
+        The problems in the order of `CODES`, or an empty tuple if there are none.
 
     Examples
     --------

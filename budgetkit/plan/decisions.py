@@ -87,7 +87,7 @@ class Decision:
     Parameters
     ----------
     item : Item
-        The item; if it was cut, the shortened item.
+        The item, shortened if it was cut.
     section : str
         Name of the item's section.
     tokens : int
@@ -218,7 +218,7 @@ class Decisions:
         return rows[~np.isin(rows, [*self.cuts])]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per item.
+        """Return a frame with one row per item.
 
         Examples
         --------
@@ -311,7 +311,7 @@ class Loss:
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
     """Return the reason for a loss: a full window or a full pool.
 
-    A pool can be full while tokens claimed by caps are left.
+    The pool can be full while tokens that caps claim remain.
 
     Examples
     --------
@@ -346,7 +346,7 @@ def losses_of(
                 losses.append(Loss(allocation, demand, reason, tokens, int(mine.sum()) - cut, cut))
             continue
 
-        # With plain numbers, a cap cuts the excess or the whole section; the rest is lost to the window.
+        # With plain numbers, a cap cuts the excess or the whole section; any further loss is due to the full window.
         cap = budget.caps[grant.section]
         over = 0
         if cap is not None and demand > cap:

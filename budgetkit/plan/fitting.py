@@ -1,8 +1,8 @@
 """Plans of whole items, each kept, cut or dropped for a reason.
 
-Sections are allocated one after the other, and `fit` chooses the items that each keeps. The two main reasons to drop an
-item are that it exceeds its section's cap, for which a higher cap helps, and that the window is full, for which a
-larger window helps.
+Sections are allocated one after the other, and `fit` chooses the items that each section keeps. There are two main
+reasons to drop an item: it exceeds its section's cap, which a higher cap would prevent, or the window is full, which a
+larger window would prevent.
 
 The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
 first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
@@ -53,7 +53,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     demand : mapping of str to int
         The demand of each section, in tokens; 0 for sections not listed.
 
@@ -91,7 +91,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     items : iterable of Item, or Items
         The items to fit, oldest first within a section.
     cut : callable, optional
@@ -160,8 +160,8 @@ class _Outcome:
 class _Choice(Sections):
     """The items chosen by each section during the allocation.
 
-    The reason for each dropped unit is recorded during the allocation; columns with one number per item are built from
-    these on first access.
+    The reason for each dropped unit is recorded during the allocation. Columns with one number per item are built from
+    these reasons on first access.
     """
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
@@ -173,14 +173,14 @@ class _Choice(Sections):
         self.pool: tuple[Allocation, ...] = ()
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
-        # Positions of items that are dropped because the rest of their group was.
+        # Positions of items that are dropped because other items of their group were.
         self.orphans: Ints | list[int] = []
         self._item_columns: tuple[Ints, Reasons] | None = None
 
     def item_columns(self) -> tuple[Ints, Reasons]:
         """Return the kept tokens and the reason of each item.
 
-        Computed once, after the last decision.
+        They are computed once, after the last decision.
         """
         if self._item_columns is None:
             self._item_columns = self._columns()
@@ -193,7 +193,7 @@ class _Choice(Sections):
             of_units = np.frombuffer(outcome.reasons, np.int8)
             reasons[self._rows(outcome)] = of_units[outcome.units.unit]
 
-        # It keeps all of its tokens or none, unless it was cut inside or its group is gone.
+        # An item keeps all of its tokens or none, unless it was cut or its group is gone.
         kept_tokens = np.where(reasons == FITS, self.columns.tokens, 0)
         kept_tokens[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
         kept_tokens[self.orphans] = 0
@@ -221,7 +221,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of sections, in the first one's order of keeping."""
+        """Return the units of sections, in the first section's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -322,7 +322,7 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the rest of broken groups; return True if there are any.
+        """Drop the remaining items of broken groups, and return True if any.
 
         For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
         """
@@ -351,7 +351,7 @@ def _reasons(
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
-    # First the limit of items, then the cap, then the rest of the window.
+    # Apply the limit of items, then the cap, then the limit of the section.
     most_units = allocation.limit_items
     if most_units is not None and most_units < len(reasons):
         reasons[most_units:] = bytes([BEYOND_BEST]) * (len(reasons) - most_units)
@@ -385,7 +385,7 @@ def _drop_to(
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
 
-    # Keep the first ones, and the listed later ones.
+    # Keep the first units, and the listed later units.
     number_kept, later_units = select(units, limit, fill)
     for place in places[number_kept:]:
         reasons[place] = reason

@@ -68,10 +68,10 @@ class Why:
     reasons : tuple of str
         The reasons, from the section's limit down to the item.
     mends : tuple of Mend
-        The smallest changes that would keep all of it, each verified by planning again. Each changes one line or, if no
-        single line suffices, a cap and the window together.
+        The smallest changes that would keep the whole item or section, each verified by planning again. Each changes
+        one line or, if no single line suffices, a cap and the window together.
     unmended : str
-        The reason if something was lost and no change keeps it. Empty otherwise.
+        The outcome in a very large window if no change prevents a loss, otherwise "".
 
     Examples
     --------
@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the smallest changes that keep it."""
+        """Return the smallest changes that keep the item or section."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -187,7 +187,7 @@ class _LossExplainer:
         return tuple(mends)
 
     def unmended(self) -> str:
-        """Describe the outcome in an unlimited window."""
+        """Describe the outcome in a window where grants no longer grow."""
         budget = self._changed({"window": self.settled})
         if budget is None:
             return f"No change keeps it: a window of {self.settled:,} tokens is still too small for reserves and caps."
@@ -295,7 +295,7 @@ class _LossExplainer:
         deficit = self.plan.budget.deficit
         size = nearest_value(lambda n: self._keeps(self._changed(changes(n))), now, far)
         if size is not None and self._changed(changes(size), deficit) is None:
-            # It is kept there, but the claims exceed the window; they may not at larger values.
+            # At this value the item is kept, but the claims exceed the window; at values further away they may fit.
             size = nearest_value(
                 lambda n: self._keeps(self._changed(changes(n), deficit)), size, far
             )
@@ -326,7 +326,7 @@ class _LossExplainer:
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
     """Return the passing value nearest to `near`, or None if `far` fails.
 
-    The value has been tested, and its neighbour closer to `near` fails.
+    The neighbour of that value that is closer to `near` has been tested and fails.
 
     Examples
     --------

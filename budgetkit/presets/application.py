@@ -68,7 +68,7 @@ def chat(
     Parameters
     ----------
     window : int, Model or str
-        Context window in tokens, or the model or the name of a model that has it.
+        Context window in tokens, or a model or its name.
     output : float, int or Share, default 0.15
         Reserve for the answer, in tokens or as a part of the window. A part is at most the model's longest answer.
     fill : {"prefix", "skip", "knapsack"}
@@ -79,7 +79,7 @@ def chat(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def rag(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def agent(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -254,12 +254,12 @@ def working_memory(
 
     Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: one counts
     the current message and reserves the answer's tokens; the other reserves a fixed 500 for the current message and its
-    tool results, in a window that already leaves room for the answer.
+    tool results, in a window that already excludes the answer.
 
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Context window in tokens, or a model that has it. Below 8,096 tokens the default `output`, `knowledge` and
+        Context window in tokens, or a model or its name. Below 8,096 tokens the default `output`, `knowledge` and
         `episodes` exceed the window; pass smaller amounts.
     output : int, float or Share, default 4,096
         Reserve for the answer.
@@ -275,13 +275,13 @@ def working_memory(
     best : int, optional
         Maximum number of passages and of episodes; None for any number. Default: 3.
     kind : {"shared", "input", "usable"}, optional
-        Content of the window; "usable" already leaves room for the answer, so `output` claims nothing. Default: the
+        Content of the window; "usable" already excludes the answer, so `output` is not subtracted. Default: the
         kind of the model's window, or "shared".
 
     Returns
     -------
     Budget
-        A budget with the remainder "history"; a deficit is a negative number.
+        A budget whose remainder is "history". A deficit is a negative number.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def memory_engine(
     Parameters
     ----------
     window : int, Model or str
-        Context window in tokens, or a model that has it.
+        Context window in tokens, or a model or its name.
     output : int, float or Share
         Reserve for the answer; default: 15 % of the window, from 500 to 4,096 tokens.
     safety : int, float or Share
@@ -355,7 +355,7 @@ def memory_engine(
     Returns
     -------
     Budget
-        A budget with the remainder "memory"; a deficit is clamped to 0.
+        A budget whose remainder is "memory". A deficit is clamped to 0.
 
     Notes
     -----

@@ -2,9 +2,9 @@
 
 Messages are dropped, shrunk or summarised here.
 
-At each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
+In each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
 then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
-request at which it entered and the request at which it was dropped. A dropped message never comes back, since a running
+request in which it entered and the request in which it was dropped. A dropped message never comes back, since a running
 system no longer has it and a summary cannot be undone. So n messages take about n log n steps.
 
 The state of a history, oldest first, with a limit of 12 tokens and three messages of 5, 7 and 6 tokens:
@@ -12,7 +12,7 @@ The state of a history, oldest first, with a limit of 12 tokens and three messag
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1
     1          WHOLE    WHOLE    WAITING        12    -1 -1 -1
-    2          DROPPED  DROPPED  WHOLE           6     2  2 -1     18 are too many, and so are 13
+    2          DROPPED  DROPPED  WHOLE           6     2  2 -1     18 tokens are too many, and so are 13
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LEAST_RESULT = 32
 
 
 def least_tokens(message: Message, tokens: int) -> int:
-    """Return the minimum tokens of a message.
+    """Return the number of tokens to which a message can be shortened.
 
     Only tool results may be shortened.
 
@@ -107,7 +107,7 @@ class Retention:
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    # for each message: its state, and the requests at which it shrank and was dropped
+    # for each message: its state, and the requests in which it shrank and was dropped
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
@@ -159,7 +159,7 @@ def retain(
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.context, visit.entering, visit.leaving, start_on)
-        # Summaries have their measured size, or the one of their rule.
+        # Each summary has its measured size, or the size that its rule sets.
         try:
             _, to_replace = next(steps)
             while True:

@@ -6,13 +6,13 @@ tokens before a slot as three short sums, even for a million messages. So n mess
 often they are pruned. A dropped message never comes back; each slot records when it changed.
 
 An example of the state: four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its result, so
-together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` at request 3:
+together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` in request 3:
 
     before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
     after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
 
     oldest      a heap of (unit, unit): 0 is still in it, until `next_unit` removes it
-    gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests at which a slot left and shrank
+    gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests in which a slot left and shrank
     first_change    0                                    so that a prompt cache holds nothing of the history
     before(3)       8                                    the tokens of slots 0 to 2
 """
@@ -67,7 +67,7 @@ class History:
     tokens, messages : int
         Tokens and number of messages in the history now. A summary is not a message.
     state, shrunk, gone : list of int
-        State of each slot, and the requests at which it shrank and was dropped (`NEVER` if not).
+        State of each slot, and the requests in which it shrank and was dropped (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
     changed : list of int
@@ -110,7 +110,7 @@ class History:
         self.begin(0)
 
     def begin(self, request: int) -> None:
-        """Start a request; later changes are recorded under its number."""
+        """Start a request, under whose number later changes are recorded."""
         self.request = request
         self.first_change = len(self.slots)
         self.changed: list[int] = []
@@ -161,7 +161,7 @@ class History:
         closed: set[int],
         whole_results: set[int],
     ) -> History:
-        """Build a history from the columns of another."""
+        """Build a history from the columns of another history."""
         history = cls(slots)
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
@@ -229,11 +229,11 @@ class History:
         return unit, sum(self.size[summary] for summary, _ in aside)
 
     def begin_with(self, role: str, turn: int) -> None:
-        """Drop the messages before the first one of a role.
+        """Drop the messages before the first message of a role.
 
         The request then starts with that role.
 
-        A request may also start with a summary, and system messages come before everything. Nothing is dropped if
+        A request may also start with a summary, and system messages precede all others. Nothing is dropped if
         another section has a message of that role before the history, or if the conversation has none yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
@@ -304,7 +304,7 @@ class History:
         return before - self.tokens
 
     def take_out(self, slot: int) -> None:
-        """Remove a single message, if it is still there."""
+        """Remove a single message if it is still in the history."""
         if self.state[slot] not in (WHOLE, SHRUNK):
             return
         unit = self.slots.unit[slot]
@@ -332,7 +332,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the oldest whole tool result that may be shrunk, or None."""
+        """Return the next tool result to shrink, or None if none may shrink."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:

@@ -50,7 +50,9 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 
 
 def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
-    """Convert a value to plain data; `where` names it in error messages.
+    """Convert a value to plain data.
+
+    `where` names the value in error messages.
 
     >>> as_plain_data({"group": ("call", np.int64(3))}, "item 1")
     {'group': ['call', 3]}
@@ -88,7 +90,9 @@ SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:
-    """Parse a JSON text strictly; `what` names it in error messages.
+    """Parse a JSON text strictly.
+
+    `what` names the text in error messages.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
@@ -101,7 +105,9 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
-    r"""Parse a YAML text strictly; `what` names it in error messages.
+    r"""Parse a YAML text strictly.
+
+    `what` names the text in error messages.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
@@ -155,7 +161,7 @@ for _kind, _pattern in {
 
 
 def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Build a mapping; reject repeated keys."""
+    """Build a mapping, rejecting repeated keys."""
     mapping: dict[Any, Any] = {}
     for name, value in pairs:
         if name in mapping:
@@ -324,7 +330,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
-    """Validate plain data; raise a readable ValueError if it is invalid."""
+    """Validate plain data, or raise a readable ValueError if it is invalid."""
     try:
         return reader.validate_python(data)
     except ValidationError as problem:

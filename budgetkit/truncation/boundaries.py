@@ -72,7 +72,7 @@ class Boundaries:
         ] = []  # the place it was searched from, its start and its end
 
     def end(self, by: By, place: int) -> int:
-        """Return the last place at or before this one where text may end."""
+        """Return the last position up to `place` where a text may end."""
         if place <= 0 or place >= len(self.text):
             return max(0, min(place, len(self.text)))
         if by == "token":
@@ -85,7 +85,7 @@ class Boundaries:
         return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
-        """Return the first place at or after this one where text may start."""
+        """Return the first position from `place` on where a text may start."""
         size = len(self.text)
         if place <= 0 or place >= size:
             return max(0, min(place, size))
@@ -123,7 +123,7 @@ class Boundaries:
         return _neighbours(stretch.edges, place)
 
     def _sure(self, place: int) -> int:
-        """Return a place at or before this one that is certainly between clusters."""
+        """Return a position up to `place` that is certainly between clusters."""
         for begin in (max(0, place - _NEAR), 0):
             match = _SURE.search(self.text, begin, place + 1)
             sure = max(match.start() if match else 0, self._flag(begin, place))

@@ -59,7 +59,7 @@ def truncate(
     Parameters
     ----------
     text : str
-        The text; one that fits is returned unchanged, without a marker.
+        The text. A text that fits is returned unchanged, without a marker.
     limit : int
         Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
     counter : callable or str
@@ -67,7 +67,8 @@ def truncate(
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
-        Places to cut: between graphemes, lines or sentences. If not one line or sentence fits, the first is cut inside.
+        Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, it is cut between
+        graphemes.
     marker : str, optional
         Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if no
         text would fit beside it.
@@ -261,7 +262,7 @@ def cutter(
     framing : Framing, optional
         Tokens that a message costs beyond its text, as for the items. Default: OpenAI's.
     markers : Mapping
-        Markers for omitted text, by "newest", "best" and "first".
+        Markers for omitted text, for sections that keep the "newest", the "best" or the "first" items.
     marker_at : {"cut", "end"}
         Place of the marker: where text was omitted, or at the end, as in document 003.
 
@@ -312,9 +313,9 @@ def _truncated(
     marker: str,
     at: MarkerAt,
 ) -> str:
-    """Cut a text to a cost limit.
+    """Cut a text so that its message stays within a limit.
 
-    If the rest of its message has a fixed cost, only the text is counted; otherwise the whole message is.
+    If the message has a fixed cost beyond the text, only the text is counted, otherwise the whole message.
     """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):

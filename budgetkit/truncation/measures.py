@@ -36,7 +36,7 @@ _GUESSES = 8
 class Measure:
     """The token counts of a text's parts, by any counter."""
 
-    #: Range beyond a fitting cut in which all other cuts are tried, in code points; with 0, only some are.
+    #: Range beyond a fitting cut in which all cuts are tried, in code points; if 0, only some cuts are tried.
     near = 0
     #: Code points per token, as a first guess.
     rate = CHARACTERS_A_TOKEN

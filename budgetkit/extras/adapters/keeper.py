@@ -41,9 +41,9 @@ class Keeper:
     tools : sequence of Mapping
         Tool schemas that the framework sends but does not report; they are counted.
     conversations : int, default 256
-        Number of conversations to remember; any other is pruned again from all its messages.
+        Number of conversations to remember. Any other conversation is pruned again from all its messages.
     **more
-        As in :class:`budgetkit.Conversation`, if a policy is given; without one only ``framing``.
+        Arguments of :class:`budgetkit.Conversation` if a policy is given, otherwise of :func:`budgetkit.trim`.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class CheckResult:
     Parameters
     ----------
     failures : tuple of Failure
-        The reasons why the check failed. Empty if it passed.
+        The reasons why the check failed, or an empty tuple if it passed.
     findings : tuple of Finding
         Problems with the budget itself.
     sections : mapping
@@ -149,7 +149,7 @@ class CheckResult:
 
     @property
     def headline(self) -> str:
-        """The verdict, with the reasons for a failure.
+        """The result in one sentence, with the reasons for a failure.
 
         Examples
         --------
@@ -432,7 +432,7 @@ def _check_messages(trace: Trace) -> None:
                 "leave it out."
             )
     check_tools(trace.tools)
-    # Ollama's field of that name is no name of a known format.
+    # Ollama's field "format" does not name a known format.
     is_chat = str(trace.fields.get("format")) in ("None", trace.format)
     for place, message in enumerate(trace.messages, start=1):
         problems = [*misspelt_keys(message.raw)]
@@ -480,7 +480,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises, or 0."""
+    """Return the prompt size above which the price rises, or 0 if unknown."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:
@@ -521,7 +521,7 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
-    """Return the demand without empty unknown sections, and reject misspelled ones."""
+    """Return the demand without empty unknown sections, rejecting misspelled ones."""
     used = [name for name in demand if name in budget.sections or demand[name].any()]
     unknown = [str(name) for name in used if name not in budget.sections]
     if misspelt := [name for name in unknown if nearest_name(name, budget.sections)]:
@@ -543,7 +543,7 @@ class Requests:
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
-        """Yield each failure once, at its worst request."""
+        """Yield each failure once, for its worst request."""
         budget = self.budget
         for section, column in self.columns.items():
             cap = budget.caps.get(section)

@@ -81,7 +81,7 @@ def list_sessions(
 ) -> str:
     """List the newest sessions with their bills, or show totals.
 
-    Totals are by day, project, model or agent. Returns a session to analyse next.
+    Totals are by day, project, model or agent. The result names a session to analyse next.
     """
     folders, files = find(folder)
     where = ", ".join(map(str, folders))

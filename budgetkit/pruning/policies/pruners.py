@@ -30,7 +30,7 @@ from budgetkit.pruning.policies.policy import (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OldestFirst(Policy):
-    """A policy that drops the oldest messages until the others fit.
+    """A policy that drops the oldest messages until the history fits.
 
     Parameters
     ----------
@@ -242,7 +242,8 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        The policies; each sees the history left by the previous one. The unit and floor of the chain replace theirs.
+        The policies. Each sees the history left by the previous one. The chain's unit and floor replace those of its
+        policies.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -307,9 +308,10 @@ class Trigger:
     Parameters
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
-        Condition: the prompt reaches a number of tokens, a share of the window, or the window less a number of tokens;
-        the number of messages; the pause before the request; or always. An unknown pause counts as 0, so "idle" never
-        triggers in a running conversation.
+        The condition: the prompt reaches a number of tokens ("tokens"), a share of the window ("share"), or the window
+        less a number of tokens ("window_less"); the history reaches a number of messages ("messages"); the pause before
+        the request reaches a number of seconds ("idle"); or no condition ("always"). An unknown pause counts as 0, so
+        "idle" never triggers in a running conversation.
     value : float
         Threshold in tokens, messages or seconds, or a share from 0 to 1.
     above : bool, default False
@@ -381,7 +383,7 @@ class Compact(_Triggered):
     keep_head : int, default 0
         Number of first messages to keep.
     keep_role : str, optional
-        Role of the messages of the tail to keep; the others of the tail are dropped. Default: all roles.
+        Role of the messages to keep in the tail; its messages of other roles are summarised. Default: all roles.
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0

@@ -219,7 +219,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     documents : int
         Number of documents per recipe.
     characters : int
-        Length of each, in characters.
+        Length of each document, in characters.
     seed : int
         Seed; the estimator was trained on texts with other seeds.
 
