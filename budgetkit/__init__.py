@@ -28,7 +28,7 @@ with open(f"{__file__}i", encoding="utf-8") as _stub:
 
 
 def _modules(lines: str) -> dict[str, str]:
-    """Map each public name to the module that the stub imports it from."""
+    """Map each public name in the stub to its module."""
     words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in words}
 

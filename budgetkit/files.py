@@ -19,7 +19,7 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return the path of a shipped folder, in a wheel or a checkout."""
+    """Return the path of a shipped folder, in wheels and checkouts."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name

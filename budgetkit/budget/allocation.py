@@ -152,12 +152,12 @@ class Allocation:
 
     @property
     def is_off(self) -> bool:
-        """True if the section is switched off by a cap of 0 tokens."""
+        """True if a cap of 0 tokens switches the section off."""
         return self.cap == 0
 
     @property
     def stands_whole(self) -> bool:
-        """True if the section is never cut: required, kept in order, with whole items."""
+        """True if the section is required and keeps whole items in order."""
         in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
         return self.required and in_order
 
@@ -180,7 +180,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A reserve or a section of a budget, with its size in tokens.
+    """A reserve or a section of a budget, and its size in tokens.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Change one or more fields of a line, or replace the whole line."""
+    """Change fields of a line, or replace the whole line."""
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}

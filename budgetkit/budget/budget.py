@@ -84,7 +84,7 @@ class Budget:
         Allocation order after the required sections, and the limit of sections without a cap; see
         `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
-        Result if the claims exceed the window: an error, 0, or a negative number.
+        Result if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Treatment of a section without an allocation: an error, or a draw on the shared pool.
     rounding : {"floor", "nearest", "largest_remainder"}
@@ -148,12 +148,12 @@ class Budget:
 
     @once
     def sizes(self) -> dict[str, int]:
-        """Size of each reserve in tokens, by name, even if it is not subtracted."""
+        """Size of each reserve in tokens, by name, subtracted or not."""
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
     @once
     def _tokens(self) -> tuple[int, ...]:
-        """Reserves and caps in tokens, rounded together so that shares of one window add up."""
+        """Reserves and caps in tokens, rounded together so that shares add up."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
@@ -193,7 +193,7 @@ class Budget:
 
     @once
     def capped(self) -> int:
-        """Tokens that caps claim beyond the reserves for the same sections."""
+        """Sum of the caps beyond the reserves for the same sections, in tokens."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )
@@ -205,12 +205,12 @@ class Budget:
 
     @property
     def usable(self) -> int:
-        """Window minus reserves, in tokens, at least 0 if deficits are clamped."""
+        """Window minus reserves, in tokens, at least 0 if clamped."""
         return self._shown(self.window - self.reserved)
 
     @property
     def shared_pool(self) -> int:
-        """Usable window minus caps, in tokens, at least 0 if deficits are clamped."""
+        """Usable window minus caps, in tokens, at least 0 if clamped."""
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:

@@ -55,7 +55,7 @@ def wrong_kind(what: str, value: object, expected: str) -> str:
 
 
 def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return the error message for a value that is not among the choices.
+    """Return the error message for a value that is no choice.
 
     Examples
     --------

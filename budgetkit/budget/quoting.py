@@ -20,7 +20,7 @@ _ALIKE = 0.8  # similarity at which one name counts as a misspelling of another
 
 
 class _Short(Repr):
-    """Python's short repr, extended to other sequences and mappings and to very large numbers."""
+    """Python's short repr, extended to any mapping and very large numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Short(Repr):
 
 
 def brief(value: object) -> str:
-    """Return a value as one short line for an error message, quoting strings.
+    """Return a value as one short line, with strings in quotes.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name closest to a misspelled one, or "" if none is close.
+    """Return the closest known name, or "" if none is close.
 
     >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
     ('retrieval', '')

@@ -111,7 +111,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning about items made with other roles, or "" if none.
+    """Return a warning if items were made with other roles, otherwise "".
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
     "The items were made with other roles: 'user' goes to 'history', but to 'conversation' in this budget"

@@ -30,7 +30,7 @@ class Wording:
     near : str
         The mark for a section near its limit.
     thousands : str
-        The thousands separator, "," or "".
+        The thousands separator, such as ",", or "" for none.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Convert an item's payload to a message, and a text to a passage."""
+    """Convert an item's payload to a message, or a text to a passage."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(

@@ -292,7 +292,7 @@ def _before_user(plan: Plan) -> set[int]:
 def _section_of(
     keyword: str, budget: Budget, roles: Mapping[str, str], question: str
 ) -> tuple[str, bool]:
-    """Return the section for a keyword, and whether its value is the question."""
+    """Return a keyword's section, and whether its value is the question."""
     is_question = keyword in QUESTION_NAMES or (
         keyword == question and keyword != roles.get("user")
     )
@@ -339,7 +339,7 @@ async def build_async(
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a section's value as a list of its texts, messages or passages."""
+    """Return a section's value as a list of texts, messages or passages."""
     if value is None or (isinstance(value, str) and not value):
         return []
     loaded = messages_in(value)
@@ -400,7 +400,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item]:
-    """Prune a history to the tokens left by the other sections."""
+    """Prune a history to a number of remaining tokens."""
     if not items:
         return []
     section = items[0].section

@@ -1,7 +1,7 @@
 """Conversation: a running conversation that is kept within its budget.
 
-It uses the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), one request at a time, so a
-policy has the same effect on a running conversation as on its recording.
+It prunes with the function of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), one request at a
+time, so a policy has the same effect on a running conversation as on its recording.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
@@ -297,7 +297,7 @@ class Conversation:
         return SavedSettings.of(self._engine.rules, self._model, self._roles, self._section)
 
     def __repr__(self) -> str:
-        """Show the model, the number of messages and the tokens on one line."""
+        """Show the model, the number of messages and the tokens."""
         tally = self._engine.tally
         lines = [*tally.entries.values()]
         waiting = len(self._inbox)

@@ -1,4 +1,4 @@
-"""Engine: the requests of a conversation, pruned, planned and written one by one.
+"""Engine: prune, plan and write the requests of a conversation.
 
 :class:`Conversation` controls access by threads and tasks. A request takes five steps: compute the demand of every
 section, compute the limit of the history, apply the policy's cuts, shorten new messages, and plan, cutting texts that
@@ -54,7 +54,7 @@ _MOST_DEAD_SLOTS = 256  # slots that removed messages may take up
 
 @dataclass
 class Engine:
-    """The state of a running conversation, from which the next request is made.
+    """The state from which a conversation's next request is made.
 
     Slots are positions of messages in the conversation; see :mod:`budgetkit.conversation.running_tally`.
     """

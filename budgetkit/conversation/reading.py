@@ -107,7 +107,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Return True if a plain message is also an item of OpenAI Responses."""
+    """Return True if a plain message is also an OpenAI Responses item."""
     is_spoken = isinstance(value, Mapping) and value.get("role") in (
         "user",
         "assistant",
@@ -117,7 +117,7 @@ def _is_item(value: Any) -> bool:
 
 
 def provider_form(value: Any) -> Form | None:
-    """Return the provider's format of a message, or None if it has none."""
+    """Return a message's provider format, or None if it has none."""
     return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
 
 
@@ -394,7 +394,7 @@ class ListedSection:
         return cost - sum(self.count(item.payload.text) for item in items)
 
     def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
-        """Cut an item so that its text and its extra cost fit in a limit."""
+        """Cut an item so that its whole cost is within a limit."""
         paid = item.tokens - self.count(item.payload.text)
         shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
         if shorter is None:

@@ -246,7 +246,7 @@ class RunningTally(TallyState):
         self.entered += tokens
 
     def _resize(self, slot: int, tokens: int) -> None:
-        """Set the tokens of a message that is not in the history yet."""
+        """Set the tokens of a message that waits for the history."""
         slots = self.history.slots
         self.entries[slot] = replace(self.entries[slot], tokens=tokens)
         slots.tokens[slot] = self.rules.policy.arriving(tokens, slots.is_result[slot])

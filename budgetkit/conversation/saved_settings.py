@@ -119,7 +119,7 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Raise any error in the block as a ValueError about the saved text."""
+    """Reraise any error in the block as a ValueError about the saved text."""
     try:
         yield
     except (
@@ -203,7 +203,7 @@ def code_name(value: Any) -> str:
 
 
 def _plain_roles(roles: Roles | None) -> Data | None:
-    """Return the section of each role, or the name of a roles function."""
+    """Return the section of each role, or the name of a function."""
     if roles is None:
         return None
     if callable(roles):
@@ -233,7 +233,7 @@ def _opens_nothing(name: str) -> bool:
 
 
 def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
-    """Return a framing as plain data: by its name, its model or its fields."""
+    """Return a framing as plain data: its name, model or fields."""
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
     for name, framing_of_name in FRAMINGS.items():

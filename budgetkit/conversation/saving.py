@@ -42,7 +42,7 @@ from budgetkit.state import VERSION, check_version, plain_data
 
 
 class SavedSlot(NamedTuple):
-    """One slot of the history: its size and state, and its row of `Slots`."""
+    """One slot of the history: its size, state and row of `Slots`."""
 
     size: Whole  # its tokens in the history now
     state: Whole  # see budgetkit.pruning.history

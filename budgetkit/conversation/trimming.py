@@ -78,7 +78,7 @@ def newest(
     framing: Framing,
     start_on: StartOn,
 ) -> Newest | None:
-    """Return the newest messages that fit, or None if the engine is needed.
+    """Return the newest fitting messages, or None if the engine is needed.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with a record of the removed ones.
+    """A list of the messages that fit, with the removed messages recorded.
 
     Examples
     --------
@@ -318,8 +318,8 @@ def trim(
 ) -> Trimmed:
     """Trim messages to a number of tokens.
 
-    System messages and the last question are kept. Of the others, the oldest are dropped first, a tool call together
-    with its results; a tool result that is too large by itself is shortened.
+    System messages and the last question are kept. Of all other messages, the oldest are dropped first, and a tool call
+    is dropped together with its results. A tool result that is too large by itself is shortened.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ def trim(
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
-    """Convert a number of tokens to a budget, or return a budget unchanged."""
+    """Convert a number of tokens to a budget, keeping budgets unchanged."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

@@ -1,4 +1,4 @@
-"""Advice: warnings and findings about a budget and its plan, each with its fix.
+"""Advice: warnings and findings about a budget and its plan, with fixes.
 
 - `warnings_of`: losses of one plan, and conflicts of reserves and caps.
 - `findings`: problems of the budget itself, before any request is planned.
@@ -166,7 +166,7 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the unused tokens of the other sections' caps, largest first."""
+    """Return the unused tokens under the caps of all sections but one."""
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
@@ -196,7 +196,7 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice about a missing reserve for the answer, with its fix."""
+    """Yield a notice if a reserve for the answer is missing."""
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -205,7 +205,7 @@ def missing_answer(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer_notices(budget: Budget) -> list[str]:
-    """Return a warning if a reserve for the answer is needed but missing."""
+    """Return a warning if a needed reserve for the answer is missing."""
     return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
@@ -324,7 +324,7 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Minimum tokens of the sections that are never pruned: their demand or floors."""
+        """Minimum tokens of all sections except the remainder."""
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):
@@ -338,7 +338,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks of a budget, one method for each code of a finding."""
+    """The checks of a budget, one method for each code."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)

@@ -117,7 +117,9 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions as columns, computed on first access; a `Decision` is a view of one row.
+    """Decisions as columns that are computed on first access.
+
+    An element is a `Decision`, a view of one row.
 
     Examples
     --------
@@ -309,7 +311,7 @@ class Loss:
 
 
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Return the reason for a loss: a full window or a full pool.
+    """Return the reason for a loss, a full window or a full pool.
 
     The pool can be full while tokens that caps claim remain.
 

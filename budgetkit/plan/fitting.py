@@ -1,6 +1,6 @@
 """Plans of whole items, each kept, cut or dropped for a reason.
 
-Sections are allocated one after the other, and `fit` chooses the items that each section keeps. There are two main
+Sections are allocated one by one, and `fit` chooses the items that each section keeps. There are two main
 reasons to drop an item: it exceeds its section's cap, which a higher cap would prevent, or the window is full, which a
 larger window would prevent.
 
@@ -149,7 +149,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
 @dataclass(slots=True)
 class _Outcome:
-    """The outcome of one section's units, or of all units in the pool."""
+    """The outcome of all units in one section or in the pool."""
 
     lines: tuple[Allocation, ...]  # of the sections whose units these are
     units: Units
@@ -259,7 +259,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose units within a shared limit, and cut the first unit beyond it."""
+        """Choose units within a limit, and cut the first unit beyond it."""
         allocation = lines[0]  # its rules apply to all lines
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -295,7 +295,7 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
-        """Return an item cut to the tokens left, or None if nothing would remain.
+        """Return an item cut to the tokens left, or None if impossible to cut.
 
         Groups are kept or dropped as a whole, even across sections, and never cut.
         """
@@ -347,7 +347,7 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Return the reason for each unit, and the tokens of the units that fit."""
+    """Return each unit's reason, and the tokens of the kept units."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
@@ -371,7 +371,7 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units for a given reason down to a limit, and return the tokens kept."""
+    """Drop units down to a limit, and return the tokens kept."""
     # Either the whole section is dropped, or a number of its first units is kept.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)

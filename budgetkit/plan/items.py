@@ -297,7 +297,7 @@ class Items:
 
     @cached_property
     def has_split_groups(self) -> bool:
-        """True if a group, such as a call and its result, has members in two sections."""
+        """True if a group, such as a call and its result, spans several sections."""
         if not self.is_grouped:
             return False
         pairs = {(item.group, item.section) for item in self.items if item.group is not None}
@@ -432,7 +432,7 @@ def _weights(
 
 
 def _unit_numbers(section_items: list[Item]) -> list[int]:
-    """Return the unit number of each item, in order of the units' first items.
+    """Return each item's unit number, in order of the units' first items.
 
     >>> _unit_numbers([Item("a", 1, group=group) for group in (None, 7, None, 7)])
     [0, 1, 2, 1]
@@ -445,7 +445,7 @@ def _unit_numbers(section_items: list[Item]) -> list[int]:
 
 
 def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
-    """Add up a column by unit, or return it if each item is a unit."""
+    """Add up a column by unit, unless each item is a unit."""
     if number is None:
         return column
     sums: list[Any] = [0] * (max(number, default=-1) + 1)
@@ -455,7 +455,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the maximum of each unit, or NaN if the unit contains NaN."""
+    """Return the maximum of each unit, or NaN if it contains NaN."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -464,7 +464,7 @@ def _highest(column: Sequence[float], number: list[int]) -> list[float]:
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Return the error for the first invalid item, or None if all are valid."""
+    """Return the first invalid item's error, or None if all are valid."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(

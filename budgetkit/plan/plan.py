@@ -1,4 +1,4 @@
-"""Plan: one grant per section, one decision per item, and the tokens left."""
+"""Plan: grants for sections, decisions about items, and the tokens left."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Plan:
     grants : tuple of Grant
         One grant per section, in the order of the prompt.
     decisions : Decisions
-        One decision per item. Empty for a plan of plain numbers.
+        One decision per item, or none for a plan of plain numbers.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class Plan:
         return losses_of(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:
-        """Explain why an item was kept or lost, and how to keep it.
+        """Explain why an item was kept or lost, and suggest changes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Why: reasons for a loss, and the smallest changes that would prevent it.
+"""Why: reasons for a loss, and the smallest changes that prevent it.
 
 Each change is found by planning again with other values until two adjacent values are found, one of which keeps the
 item while the other does not. There is no closed formula, because the tokens left by one section go to the next.
@@ -105,7 +105,7 @@ class Why:
 
 
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
-    """Explain the outcome of an item or section, and how to keep it."""
+    """Explain the outcome of an item or section, and suggest changes."""
     decisions = plan.decisions
     row: Any = None
     if isinstance(of, str) or not len(decisions):
@@ -145,7 +145,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
-    """Explain a section's limit: its demand, its cap, and the grants before it."""
+    """Explain a section's limit, from its cap or the grants before it."""
     budget = plan.budget
     grant = plan[section]
     name = one_line(section)
@@ -161,7 +161,7 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
 
 
 class _LossExplainer:
-    """A lost item or section, with the single changes that may keep it."""
+    """A lost item or section, with the changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:
         budget = plan.budget
@@ -416,7 +416,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size, or its maximum."""
+    """Return the window in which a share reaches a size or its maximum."""
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

@@ -92,7 +92,7 @@ _SHIPPED = {
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Return the shipped presets, and those of plug-ins, which are imported when called."""
+    """Return shipped presets and plug-ins, which are imported when called."""
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:

@@ -63,7 +63,7 @@ def chat(
 ) -> Budget:
     """Split a window for a conversation with moderate retrieval.
 
-    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the rest.
+    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the remaining 20 %.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def rag(
 ) -> Budget:
     """Split a window dominated by retrieval.
 
-    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
+    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the remaining 20 %.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def agent(
     """Split a window for an agent with tools.
 
     System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
-    pool has the rest.
+    pool has the remaining 10 %.
 
     Parameters
     ----------
@@ -253,8 +253,8 @@ def working_memory(
     history = window - system - procedure - knowledge - episodes - current - output
 
     Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: one counts
-    the current message and reserves the answer's tokens; the other reserves a fixed 500 for the current message and its
-    tool results, in a window that already excludes the answer.
+    the current message and reserves the answer's tokens; the second reserves a fixed 500 for the current message and
+    its tool results, in a window that already excludes the answer.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Split a window as the memory engine does, with the remainder for memory.
+    """Split a window as the memory engine does, with memory as remainder.
 
     By default, both reserves are shares of the window.
 

@@ -208,7 +208,7 @@ def pruning_context(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Yield a warning if a section gets fewer tokens than its floor guarantees."""
+    """Yield a warning if a section gets fewer tokens than its floor."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
@@ -231,7 +231,7 @@ def prune(
     This generator yields each needed summary and is sent its tokens, or None if the rule sets its length. It returns
     the summaries of the request.
 
-    The default floor of one message gives way if the request would exceed the window even with tool results shortened
+    The default floor of one message is ignored if the request would exceed the window even with tool results shortened
     by `cuttable` tokens; a floor set by the user is kept. With `start_on="user"` the history starts with a user message
     or a summary regardless of the floor, because some providers reject any other request.
 
@@ -306,7 +306,7 @@ def _carry_out(
 
 
 def _drop(cut: Cut, history: History, policy: Policy) -> None:
-    """Drop units until the size, the turn limit or the floor is reached."""
+    """Drop units down to a size, a turn or the floor."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
         if unit is None or (
@@ -319,7 +319,7 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 
 
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
-    """Drop whole turns, then steps of the current one, until the size is reached.
+    """Drop whole turns, then steps of the current turn, down to a size.
 
     The question of the current turn and its newest step are kept. An example with a limit of 10 tokens and messages q1
     a1 q2 s2 s3 of 4 tokens each, where s2 and s3 are steps of the turn started by q2:

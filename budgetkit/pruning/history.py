@@ -1,4 +1,4 @@
-"""The history during pruning: its messages, their order of removal, and their sums.
+"""The history during pruning: its messages, removal order and sums.
 
 Each message has a slot, numbered by its position in the conversation. Messages that are dropped together form a *unit*,
 named after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the
@@ -128,7 +128,7 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history, dropping it if its unit was dropped."""
+        """Add a message to the history, or drop it with its unit."""
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -204,7 +204,7 @@ class History:
         )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
-        """Return the next unit to drop, or None if the history is empty."""
+        """Return the unit to drop next, or None if there is none."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
@@ -216,11 +216,11 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return the turn of a unit, or the last turn that a summary covers."""
+        """Return a unit's turn, or the last turn that a summary covers."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit of messages, and the tokens of summaries before it."""
+        """Return the oldest unit of messages, and the tokens of earlier summaries."""
         aside = set()  # a summary may be in the heap twice: it takes the slot of a dropped message
         while (unit := self.next_unit()) is not None and unit in self.summaries:
             aside.add(heappop(self.oldest))
@@ -332,7 +332,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the next tool result to shrink, or None if none may shrink."""
+        """Return the next tool result to shrink, or None if there is none."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
@@ -348,7 +348,7 @@ class History:
             self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
-        """Record a unit's importance, so that its older heap entry is skipped later."""
+        """Record a unit's importance, so that older heap entries are skipped."""
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))

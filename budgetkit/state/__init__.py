@@ -141,7 +141,7 @@ def _allocation(section: str, **fields: Any) -> Allocation:
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
-    """Build an item from saved fields, checking that the score is a number."""
+    """Build an item from saved fields, rejecting invalid scores."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
         raise ValueError(wrong_type("score", score, "a number, such as 0.85"))
     return Item(score=score, **rest)  # type: ignore[arg-type]

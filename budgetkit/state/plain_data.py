@@ -116,7 +116,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 class _RefusedError(ValueError):
-    """The error for a value that JSON or YAML allows but plain data does not."""
+    """The error for valid JSON or YAML that is not plain data."""
 
 
 def _whole_number(digits: str) -> int:
@@ -266,7 +266,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 def shape(
     name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
 ) -> Any:
-    """Return the pydantic type of a mapping with these keys, converted by `make`.
+    """Return the pydantic type of a mapping that `make` converts.
 
     >>> from pydantic import TypeAdapter
     >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})

@@ -49,7 +49,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The known cluster edges from one place on, and the clusters still to be read."""
+    """The known cluster edges from one place, and the clusters after them."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -132,7 +132,7 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last flag in a row of flags, or 0.
+        """Return the start of the last of several flags, or 0 if none.
 
         Flags are pairs of code points, counted from the start of their row.
         """
@@ -143,7 +143,7 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end at or before a place, or 0.
+        """Return the last sentence end up to a place, or 0 if none.
 
         Searched chunks are remembered.
         """
@@ -163,7 +163,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the first sentence start at or after a place, or the text's end."""
+        """Return the next sentence start from a place, or the text's end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:
@@ -171,7 +171,7 @@ class Boundaries:
         return end if end >= place else len(self.text)
 
     def _gap(self, at: int) -> int:
-        """Return the end of the first sentence gap at or after a place."""
+        """Return the end of the next sentence gap from a place."""
         for first, begin, end in self._gaps:
             if first <= at <= begin:
                 return end

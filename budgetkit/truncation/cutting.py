@@ -71,7 +71,7 @@ def truncate(
         graphemes.
     marker : str, optional
         Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if no
-        text would fit beside it.
+        text would fit together with it.
     marker_inside : bool
         If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
@@ -135,7 +135,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
 
 class _Cut(NamedTuple):
-    """A way to cut a text: its limit, the part to keep, and the marker."""
+    """A way to cut a text: its limit, kept part and marker."""
 
     measure: Measure
     boundaries: Boundaries
@@ -162,7 +162,7 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return the edges of the kept text, given a maximum number of code points."""
+        """Return the edges of a kept text of limited length."""
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
@@ -328,7 +328,7 @@ def _truncated(
 def _holder(
     payload: Any, count: Count, framing: Framing
 ) -> tuple[str, Count, Callable[[str], Any]] | None:
-    """Return a payload's text, a cost function, and a function to replace it."""
+    """Return a payload's text, its cost function and a replacing function."""
     if isinstance(payload, str):
         return payload, count, str
     if isinstance(payload, Mapping):

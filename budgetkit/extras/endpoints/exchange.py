@@ -132,7 +132,7 @@ class Answer:
 
     @property
     def document(self) -> Data:
-        """The body as a JSON object, or {} if it is anything else."""
+        """The body as a JSON object, or {} for anything else."""
         value = parsed(self.body)
         return value if isinstance(value, dict) else {}
 

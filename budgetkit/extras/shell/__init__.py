@@ -1,4 +1,4 @@
-"""The command line; :mod:`budgetkit.extras.shell.program` lists its commands.
+"""The command line, whose commands are listed in :mod:`budgetkit.extras.shell.program`.
 
 Modules are imported only when a command needs them. Invalid input gives one sentence and exit code 2, a failed check
 exit code 1.

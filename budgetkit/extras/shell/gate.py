@@ -2,7 +2,7 @@
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
 are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
-and a fix. Misspelled, unknown, missing or wrongly typed input is an error, so that a mistake never passes the check.
+and a fix. Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
 """
 
 from __future__ import annotations
@@ -480,7 +480,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises, or 0 if unknown."""
+    """Return the prompt size at which the price rises, or 0 if unknown."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:

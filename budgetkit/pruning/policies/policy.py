@@ -30,7 +30,7 @@ class Floor:
     Parameters
     ----------
     least : int, default 1
-        Minimum to keep, at least 1. The default floor of one message gives way if the message does not fit in the
+        Minimum to keep, at least 1. The default floor of one message is ignored if the message does not fit in the
         window; any other floor is kept.
     unit : {"messages", "turns", "tokens"}
         The unit of `least`.
@@ -129,7 +129,7 @@ class PruningContext(NamedTuple):
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the history's tokens if a base is filled to a given size.
+        """Return the history's tokens if a base has a given size.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Policy:
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """The call that writes a summary, or None if only its input is counted."""
+        """The summary's call, or None if only its input is counted."""
         return None
 
     def arriving(self, tokens: int, is_result: bool) -> int:
@@ -390,7 +390,7 @@ class Policy:
         return 0
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of some messages, or None to model only its size.
+        """Return a summary of messages, or None to model only its size.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ class SlidingWindow(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """A policy that drops the oldest messages in blocks, so that cuts are rare.
+    """A policy that drops the oldest messages in blocks, so cuts are rare.
 
     removed = ceil(surplus / step) * step
 
@@ -116,7 +116,7 @@ class Step(Policy):
 
 @dataclass(frozen=True, repr=False)
 class TriggerTarget(Policy):
-    """A policy that cuts down to a target once a trigger is exceeded.
+    """A policy that cuts to a target once a trigger is exceeded.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Chain(Policy):
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of the first policy that writes one, or None."""
+        """Return the first policy's summary, or None if no policy writes one."""
         texts = (policy.write(payloads) for policy in self.policies)
         return next((text for text in texts if text is not None), None)
 
@@ -485,7 +485,7 @@ class ClearResults(_Triggered):
 
 @dataclass(frozen=True, repr=False)
 class CapResults(Policy):
-    """A policy that cuts each tool result to a maximum size on arrival.
+    """A policy that cuts tool results to a maximum size on arrival.
 
     Parameters
     ----------

@@ -1,10 +1,7 @@
-"""Policies by name, and the rules of known agents, each a row of data/systems.toml.
+"""Policies by name, and the rules of known agents.
 
-Each row is *modelled on* a system's documentation or code at a date, and built from the classes of
-:mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
-
-Two systems are also functions with parameters of their own. Called without arguments, each returns the row of its name,
-so that ``system("octopus")`` and the name "octopus" give the same policy.
+Each agent is a row of data/systems.toml, *modelled on* its documentation or code at a date, and built from the classes
+of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
 """
 
 from __future__ import annotations
