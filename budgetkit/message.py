@@ -268,7 +268,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if the message has no content, unless it is a tool result."""
+        """True if a message other than a tool result has no content."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES

@@ -1,6 +1,6 @@
 """Statistical promises about the next conversation, source or project.
 
-Observed numbers describe the observed data; a promise covers the next one. If the next number comes from the same
+Observed numbers describe the observed data; a promise covers the next number. If the next number comes from the same
 distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
 
     next <= k-th smallest of n      with a chance of k / (n + 1); a given risk needs  n + 1 >= 1 / risk,

@@ -180,7 +180,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A reserve or a section of a budget, and its size in tokens.
+    """A reserve or section of a budget, and its size in tokens.
 
     Parameters
     ----------

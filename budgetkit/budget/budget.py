@@ -193,7 +193,7 @@ class Budget:
 
     @once
     def capped(self) -> int:
-        """Sum of the caps beyond the reserves for the same sections, in tokens."""
+        """Sum of all caps beyond their sections' own reserves, in tokens."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )
@@ -259,7 +259,7 @@ class Budget:
         Parameters
         ----------
         section : str
-            Name of a section; without an allocation it draws on the shared pool.
+            Name of a section. A section without an allocation draws on the shared pool.
 
         Returns
         -------

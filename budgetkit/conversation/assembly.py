@@ -151,7 +151,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Convert an item's payload to a message, or a text to a passage."""
+    """Convert an item's payload to a message, with texts as passages."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(

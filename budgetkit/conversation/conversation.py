@@ -1,7 +1,7 @@
 """Conversation: a running conversation that is kept within its budget.
 
-It prunes with the function of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), one request at a
-time, so a policy has the same effect on a running conversation as on its recording.
+`Conversation` prunes with the function that :func:`budgetkit.replay` uses (:func:`budgetkit.pruning.dropping.prune`),
+one request at a time, so a policy has the same effect on a running conversation as on its recording.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section

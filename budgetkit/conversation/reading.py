@@ -280,7 +280,7 @@ class Listing:
     entry : str, default "{text}"
         Template for each passage; "{number}" is its position, counting from 1.
     between : str, default "\n\n"
-        The separator between two entries, and between the title and the first.
+        The separator between two entries, and after the title.
 
     Raises
     ------

@@ -119,7 +119,7 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Reraise any error in the block as a ValueError about the saved text."""
+    """Reraise errors in the block as a ValueError about the saved text."""
     try:
         yield
     except (

@@ -174,7 +174,7 @@ class SentRequest:
         tools: Toolset,
         most_head: int | None = None,
     ) -> SentRequest:
-        """Write chat messages in a format, and read them as the provider does."""
+        """Write chat messages in a format, and read them as providers do."""
         messages = write_messages(raws, form, most_head)
         if form == "chat":
             read = tuple(map(Message, messages.messages))

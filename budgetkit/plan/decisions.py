@@ -95,7 +95,7 @@ class Decision:
     kept : int
         Tokens of the item that are kept.
     outcome : {"kept", "cut", "dropped"}
-        Whether the item is kept, cut or dropped.
+        The outcome of the decision.
     reason : str
         The reason for the outcome, one of `REASONS`.
 
@@ -311,7 +311,7 @@ class Loss:
 
 
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Return the reason for a loss, a full window or a full pool.
+    """Return whether a full window or a full pool caused a loss.
 
     The pool can be full while tokens that caps claim remain.
 

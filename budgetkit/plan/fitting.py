@@ -237,7 +237,8 @@ class _Choice(Sections):
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised if its first item needs more.
 
-        The first item of a required section is never dropped. If it cannot be cut to the cap, its size is the cap.
+        The first item of a required section is never dropped. If it cannot be cut to the cap, its size replaces the
+        cap.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -295,7 +296,7 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
-        """Return an item cut to the tokens left, or None if impossible to cut.
+        """Return a shortened item, or None if nothing of it remains.
 
         Groups are kept or dropped as a whole, even across sections, and never cut.
         """

@@ -92,7 +92,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     Raises
     ------
     ValueError
-        If the system is unknown, the configuration is invalid there, or the system rejects the budget's numbers.
+        If the system is unknown, the configuration is invalid for it, or the system rejects the budget's numbers.
     TypeError
         If a size is not a whole number, such as the text "8000".
 

@@ -1,4 +1,4 @@
-"""The cuts of a pruning policy, made request by request.
+"""Carry out the cuts of a pruning policy, request by request.
 
 Messages are dropped, shrunk or summarised here.
 
@@ -319,7 +319,7 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 
 
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
-    """Drop whole turns, then steps of the current turn, down to a size.
+    """Drop whole turns, then steps of this turn, down to a size.
 
     The question of the current turn and its newest step are kept. An example with a limit of 10 tokens and messages q1
     a1 q2 s2 s3 of 4 tokens each, where s2 and s3 are steps of the turn started by q2:

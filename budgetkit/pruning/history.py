@@ -194,7 +194,7 @@ class History:
         )
 
     def before(self, slot: int) -> int:
-        """Return the tokens in all slots before a slot."""
+        """Return the tokens in all slots before a given slot."""
         small = slot >> 6
         large = slot >> 12
         return (
@@ -332,7 +332,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the next tool result to shrink, or None if there is none."""
+        """Return the next tool result to shrink, or None without any."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:

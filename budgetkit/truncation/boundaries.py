@@ -132,7 +132,7 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last of several flags, or 0 if none.
+        """Return the start of the last of several flags, or 0.
 
         Flags are pairs of code points, counted from the start of their row.
         """
@@ -143,7 +143,7 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end up to a place, or 0 if none.
+        """Return the last sentence end before a place, or 0 if none.
 
         Searched chunks are remembered.
         """

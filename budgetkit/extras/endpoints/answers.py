@@ -74,7 +74,7 @@ class KeptCounts:
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None if the query fails."""
+        """Return the first row of a query, or None if it fails."""
         try:
             with self.opened:
                 return self.opened.execute(query, values).fetchone()

@@ -298,7 +298,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        On counting, if the cache file is broken and replaced, or cannot be written.
+        If the cache file is broken and replaced, or cannot be written, during counting.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Concurrent requests to a provider, limited in size and time.
 
-An answer is a number with some words, so at most 64 KiB are read, and nothing is decompressed. The time limit covers
-the whole answer, even if the provider sends a byte now and then.
+An answer contains little more than a number, so at most 64 KiB are read, and nothing is decompressed. The time limit
+covers the whole answer, even if the provider sends a byte now and then.
 """
 
 from __future__ import annotations

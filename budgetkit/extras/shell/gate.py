@@ -131,7 +131,7 @@ class CheckResult:
     conversations, cut, failing : int
         Number of conversations checked, of those that are cut, and of those that exceed a limit.
     strict : bool
-        If true, findings fail the check, too.
+        If true, findings fail the check as well.
     """
 
     failures: tuple[Failure, ...]
@@ -242,7 +242,7 @@ def check(
     floor : int, optional
         Minimum tokens left for the budget's remainder; default: its own floor.
     strict : bool, default False
-        If true, findings fail the check, too.
+        If true, findings fail the check as well.
 
     Returns
     -------
@@ -480,7 +480,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size at which the price rises, or 0 if unknown."""
+    """Return the prompt size that raises the price, or 0 if unknown."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:

@@ -124,7 +124,7 @@ def list_sessions(
 
 
 def _show_unread(number: int) -> None:
-    """Show the progress of reading on one line, removed at the end."""
+    """Show the reading progress on one line, which disappears at the end."""
     words = f"Sessions to read: {number:,}" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 

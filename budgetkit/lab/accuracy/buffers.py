@@ -52,7 +52,7 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """The fewest sources of a known class, or 0 if none is known."""
+        """The fewest sources of any class, or 0 if classes are unknown."""
         return min(mix.sources for mix in self.corpora)
 
     @property

@@ -1,6 +1,6 @@
 """Windows of one known kind of text, to predict its next source.
 
-    y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
+    y         = log(exact / estimate)                       of a source of a kind, such as a class in a language
     expected  = w x mean of the kind + (1 - w) x mean of the kinds of its class,  w = n t / (n t + s)
     variance  = s + (1 - w) t + (1 - w)^2 x variance of that mean
     score     = (y of a window - expected without its source) / sqrt(variance without its source)

@@ -182,7 +182,7 @@ class SummaryCall:
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
-        Maximum tokens sent of the summarised messages.
+        Maximum number of tokens of the summarised messages to send.
     cache_write : bool, default False
         If true, a separate prompt is also written to the cache, although it is never read again.
 

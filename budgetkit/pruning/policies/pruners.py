@@ -3,7 +3,7 @@
 Some cut only the overflow, others more at a time.
 
 Larger cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and
-the provider reads that part from its cache. After a cut, everything behind it is uncached. So fewer, larger cuts leave
+the provider reads that part from its cache. Everything after a cut is uncached. So fewer, larger cuts leave
 more in the cache.
 """
 
@@ -78,7 +78,7 @@ class SlidingWindow(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """A policy that drops the oldest messages in blocks, so cuts are rare.
+    """A policy that drops the oldest messages in blocks and cuts rarely.
 
     removed = ceil(surplus / step) * step
 
@@ -225,7 +225,7 @@ class Importance(Policy):
     rank: Callable[[Any], int] | None = None
 
     def last_resort(self, context: PruningContext) -> Cut:
-        """Return a cut to the limit by importance."""
+        """Return a cut that drops the least important messages first."""
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:

@@ -34,7 +34,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     recipe : str
         One of :data:`RECIPES`.
     seed : int
-        Seed; the same recipe, seed and length give the same text.
+        Seed. The same recipe, seed and length give the same text.
     characters : int
         Length, in characters.
 
