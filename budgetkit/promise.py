@@ -11,8 +11,8 @@ distribution as the n before it, it falls into each of the n + 1 gaps between th
                                     95 % interval needs 6 units
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
-Units are independent of each other: conversations, not their messages; sources, not their texts. If n is too small for
-a promise, :func:`lacking` returns a sentence to show instead of the number.
+Units must be independent of each other, so use conversations instead of messages, and sources instead of texts. If n is
+too small for a promise, :func:`lacking` returns a sentence to show instead of the number.
 """
 
 from __future__ import annotations

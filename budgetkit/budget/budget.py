@@ -90,7 +90,7 @@ class Budget:
     rounding : {"floor", "nearest", "largest_remainder"}
         Rounding of shares to tokens.
     remainder : str, optional
-        The section that the remaining tokens are computed for, such as history, memory or conversation.
+        The section for which the remaining tokens are computed, such as history, memory or conversation.
     constrained_below : int, optional
         Size below which the remainder counts as constrained, in tokens.
     roles : mapping of str to str
@@ -222,7 +222,8 @@ class Budget:
     def pool(self) -> Pool:
         """Rule by which sections without a cap draw on the shared pool.
 
-        "open": each may take everything left; "together": they share the pool; "each": each may take the whole pool.
+        "open": each may take all remaining tokens; "together": they share the pool; "each": each may take the whole
+        pool.
         """
         return ORDERS[self.order][1]
 

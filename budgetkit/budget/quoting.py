@@ -93,7 +93,7 @@ def terminal_line(text: str) -> str:
 
 
 def quoted(names: Iterable[object]) -> str:
-    """Return a list of quoted names for a sentence, at most 20.
+    """Return up to 20 quoted names, separated by commas.
 
     Examples
     --------

@@ -14,7 +14,7 @@ An example with a window of 20 tokens and one token per letter, after "sss" (sys
     entries             sss  qqqqq    aaaaaaa    rrrrrr
     past                system 3, history 12                    tokens of earlier turns, even if dropped since
     present             current 6                               tokens of this turn, which begins at slot 3
-    before   not_entered     1        2          3              entered 0      the history has not seen them yet
+    before   not_entered     1        2          3              entered 0      they are not in the history yet
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the other sections leave
 
@@ -480,7 +480,7 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
 def drop_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Removal]:
     """Drop passages until a section's demand is within a limit.
 
-    The section's allocation decides which ones to keep.
+    The section's allocation decides which passages to keep.
     """
     in_section = [passage for passage in tally.passages if passage.section == section]
     items = [Item(section, passage.tokens, passage.score) for passage in in_section]

@@ -1,7 +1,7 @@
 """Finished requests in their provider's format, counted as billed.
 
-A message may cost more or fewer tokens among others than alone, because of changes of speaker, parallel calls or merged
-messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
+A message may cost more or fewer tokens among other messages than alone, because of changes of speaker, parallel calls
+or merged messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        Messages in order, in their original format or OpenAI's chat format. They belong to the conversation: copy a
-        message before you change it.
+        Messages in order, in their original format or OpenAI's chat format. The messages belong to the conversation:
+        copy a message before you change it.
     tools : list of dict
-        Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
+        Tool schemas. Those of Gemini and Bedrock Converse keep their wrapping.
     plan : Plan
         The plan, with the tokens and limit of each section.
     tokens : int
-        Size of the whole request by :func:`budgetkit.count_request`: messages, schemas, priming and the text about the
-        budget.
+        Size of the whole request as counted by :func:`budgetkit.count_request`: messages, schemas, priming and the text
+        about the budget.
     over : int
         Tokens beyond the window; 0 unless the budget or the policy allows an overflow.
     left : tuple of Removal

@@ -352,9 +352,9 @@ def trim(
     Trimmed
         A list of dict with two more attributes: `left`, the dropped and shortened messages with reasons, and `warnings`
         about broken floors, a missing reserve for the answer, a changed newest message, and content that only the
-        provider can count. Messages keep their format, and those not shortened are unchanged; messages without a
-        provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the priming
-        they never exceed the budget.
+        provider can count. Messages keep their format, and messages that are not shortened are unchanged. Messages
+        without a provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the
+        priming they never exceed the budget.
 
     Raises
     ------

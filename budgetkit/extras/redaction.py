@@ -40,8 +40,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between punctuation marks, keeps its number of tokens under the given counter, so
-    that demand, plans and replays with that counter stay the same. Anything that reads words gives other results: the
-    evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
+    that demand, plans and replays with that counter stay the same. Anything that reads words gives different results:
+    the evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@
       trigger reached   <=>  mark(trigger) <= most that the base can hold
       target holds      <=>  mark(target) > tokens that are never cut
 
-This module puts the records of the arithmetic (`Grant`, `Loss`, `Budget`) into words. The shares below are choices, not
-measurements.
+This module describes the results of the arithmetic (`Grant`, `Loss`, `Budget`) in words. The shares below are choices,
+not measurements.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the unused tokens under the caps of all sections but one."""
+    """Return the unused cap tokens of other sections, largest first."""
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])

@@ -176,7 +176,7 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
 
     Examples
     --------
-    Share 100 tokens 1 : 1 with a section that asks for 10, and with one that asks for all of them.
+    Share 100 tokens equally with a section that asks for 10, and with a section that asks for all of them.
 
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)

@@ -315,7 +315,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Parameters
     ----------
     budget : Budget
-        The budget to change. Values that over-commit the window are planned with a signed deficit.
+        The budget to change. If a value overcommits the window, the deficit is a negative number.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
         The demand of each section, in tokens; a frame has one row per turn or per conversation.
     **lines

@@ -350,12 +350,12 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
     """Return the window beyond which grants no longer grow.
 
     In that window each share is as large as needed or as its `at_most` allows, and the usable window holds the whole
-    demand. If the reserves take the whole of any window, it is the window at which all other lines stop growing.
+    demand. If the reserves fill every window, the result is the window at which all other lines stop growing.
 
     Parameters
     ----------
     budget : Budget
-        The lines of the budget; its window is ignored.
+        The budget, whose window is ignored.
     needs : mapping of str to int
         Maximum demand of each section, in tokens.
 

@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 def window_of(window: Window) -> dict[str, Any]:
     """Return the budget fields that depend on the window.
 
-    These are its size, its kind and the longest answer.
+    They are the window's size, its kind and the model's longest answer.
 
     Examples
     --------
@@ -252,9 +252,9 @@ def working_memory(
 
     history = window - system - procedure - knowledge - episodes - current - output
 
-    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: one counts
-    the current message and reserves the answer's tokens; the second reserves a fixed 500 for the current message and
-    its tool results, in a window that already excludes the answer.
+    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: the first
+    counts the current message and reserves the answer's tokens; the second reserves a fixed 500 for the current message
+    and its tool results, in a window that already excludes the answer.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def working_memory(
 
     Examples
     --------
-    The example of each document.
+    The examples of both documents:
 
     >>> import budgetkit as bk
     >>> demand = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}

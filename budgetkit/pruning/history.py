@@ -179,7 +179,7 @@ class History:
     def renumbered(self, new: dict[int, int]) -> History:
         """Return a history of some slots only, renumbered from 0.
 
-        `new` has the new number of each slot.
+        `new` maps each of these slots to its new number.
         """
         slots = {name: [column[slot] for slot in new] for name, column in vars(self.slots).items()}
         slots["unit"] = [new[unit] for unit in slots["unit"]]

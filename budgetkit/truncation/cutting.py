@@ -260,7 +260,7 @@ def cutter(
     counter : callable or str
         Function that counts the tokens in a text, or a counter's name, as for the items.
     framing : Framing, optional
-        Tokens that a message costs beyond its text, as for the items. Default: OpenAI's.
+        Tokens that a message costs beyond its text, the same as for the items. Default: OpenAI's.
     markers : Mapping
         Markers for omitted text, for sections that keep the "newest", the "best" or the "first" items.
     marker_at : {"cut", "end"}

@@ -78,7 +78,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
 def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     """Return the count from an answer, or the problem and its fix.
 
-    The problem is half a sentence, which the caller completes.
+    The problem is a clause, which the caller completes to a sentence.
     """
     if answer.status == 200:
         return _count_in(answer, endpoint, key)
@@ -277,7 +277,7 @@ def provider_counter(
     Parameters
     ----------
     provider : str
-        Provider: "openai", "anthropic" or "gemini".
+        Name of the provider: "openai", "anthropic" or "gemini".
     model : str
         The model's name at the provider.
     cache : path, optional

@@ -460,7 +460,7 @@ def _beside(trace: Trace) -> ProviderRequest:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Return a failure for uncounted content or an estimate without buffer."""
+    """Return a failure for uncounted content or an estimate without a buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]

@@ -1,6 +1,6 @@
 """Terminal input, and output as tables, JSON and sentences.
 
-It imports no slow modules.
+This module imports no slow modules.
 """
 
 from __future__ import annotations

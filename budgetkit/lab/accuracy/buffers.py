@@ -61,7 +61,7 @@ class FilledWindows:
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to reserve at a risk.
+        """Return the smallest share to reserve for a given risk.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class FilledWindows:
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
-        """Return the buffer of these windows at a risk.
+        """Return the buffer of these windows for a given risk.
 
         Examples
         --------
@@ -174,7 +174,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    For known kinds, they are windows of the next source of each kind, if there are enough sources for the risk.
+    For known kinds, the windows are those of the next source of each kind, if there are enough sources for the risk.
 
     Examples
     --------
@@ -312,8 +312,8 @@ def buffer_for(
         Seed of the random windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
-        With documents of each kind, and enough sources for the risk, the buffer is for the next source of these kinds,
-        which needs less; otherwise it is for windows of all kinds, with a warning.
+        If there are documents of each kind, and enough sources for the risk, the buffer covers the next source of these
+        kinds and is smaller. Otherwise it covers windows of all kinds, with a warning.
 
     Returns
     -------

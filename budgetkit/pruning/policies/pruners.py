@@ -1,6 +1,6 @@
 """The pruning policies, one small dataclass each.
 
-Some cut only the overflow, others more at a time.
+Some policies cut only the overflow, others cut more at a time.
 
 Larger cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and
 the provider reads that part from its cache. Everything after a cut is uncached. So fewer, larger cuts leave

@@ -30,7 +30,7 @@ class Document:
     language : str
         Natural or programming language, format or recipe: "de", "python", "json", "base64".
     source : str
-        Source of the text; for installed texts, package and version.
+        Source of the text, such as a package and its version.
     name : str
         Name of the document within the source.
 

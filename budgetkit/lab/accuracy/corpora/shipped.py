@@ -1,7 +1,7 @@
 """The mini-corpus written for this project, and generated odd text.
 
-It is small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language title``
-begins a document.
+Both are small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language
+title`` begins a document.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     characters : int
         Length of each document, in characters.
     seed : int
-        Seed; the estimator was trained on texts with other seeds.
+        Seed. The estimator was trained on texts with other seeds.
 
     Returns
     -------
