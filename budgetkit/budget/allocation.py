@@ -215,7 +215,7 @@ def _check_name(name: object) -> None:
 def check_whole(what: str, name: str) -> None:
     """Check that a name contains no lone surrogate.
 
-    Programs that count UTF-16 units may leave one where they cut a text.
+    Programs that count UTF-16 units may leave a lone surrogate where they cut a text.
 
     >>> check_whole("name of a line", "history")
     """
@@ -273,7 +273,7 @@ Order = Literal[
 ]
 Pool = Literal["open", "together", "each"]
 
-#: For each order: whether capped sections come first, how uncapped ones draw on the pool, whether items compete for it.
+#: For each order: if capped sections come first, how uncapped sections draw on the pool, and if items compete for it.
 ORDERS: dict[str, tuple[bool, Pool, bool]] = {
     "importance": (False, "open", False),
     "caps first": (True, "open", False),

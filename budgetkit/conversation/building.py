@@ -169,7 +169,7 @@ def build(
     history = roles.get("user")
     cut = cutter(count, markers=markers)
 
-    # Each section is counted by itself; the question may share one with the history.
+    # Each section is counted by itself; the question may be in the section of the history.
     parts = {}
     question: list[Item] = []
     for keyword, value in sections.items():
@@ -374,7 +374,7 @@ def _items(
     messages = [piece.message for piece in pieces]
     sizes = framing.messages(messages, count)
 
-    # A tool call is grouped with its results and the rest of its record.
+    # A tool call is grouped with its results and all other messages of its record.
     owner = {
         call.id: (section, place)
         for place, message in enumerate(messages)
@@ -400,7 +400,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item]:
-    """Prune a history to a number of remaining tokens."""
+    """Prune a history to the tokens that remain for it."""
     if not items:
         return []
     section = items[0].section

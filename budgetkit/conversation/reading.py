@@ -32,7 +32,7 @@ from budgetkit.truncation import cutter
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are strings in most messages and then need no further checks.
 _TEXTS = {"role", "content", "name", "tool_call_id"}
-#: Fields of which a message, or an answer with a message, has at least one.
+#: A message, or an answer with a message, has at least one of these fields.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
@@ -309,7 +309,7 @@ class Listing:
             raise ValueError(wrong_type("entry of a listing", self.entry, expected))
 
     def text(self, passages: Iterable[str]) -> str:
-        """Join the texts of all passages, below the title."""
+        """Join the title and the texts of all passages."""
         entries = [
             self.entry.format(number=number, text=text) for number, text in enumerate(passages, 1)
         ]

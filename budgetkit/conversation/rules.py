@@ -38,7 +38,7 @@ class RequestRules:
     section : str
         The section that the policy prunes: the history.
     tell : bool
-        True if a text about the budget ends the request.
+        True if the request ends with a text about the budget.
     shorten : bool
         True if tool results may be shortened, and passages dropped, when they do not fit.
 

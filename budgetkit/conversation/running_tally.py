@@ -119,7 +119,7 @@ class TallyState:
     priming_section: str = (
         ""  # the section that counts the priming: that of the turn's first message
     )
-    # Tokens of the last request beyond the sum of its messages counted alone.
+    # Tokens of the last request minus the sum of its messages counted alone.
     surplus: Whole = 0
 
     # the summaries sent in place of older messages, by slot
@@ -129,9 +129,9 @@ class TallyState:
     not_entered: list[Whole] = field(default_factory=list)  # slots that the history lacks
     # Slot of the message that made a call, by the call's id.
     calling_slots: dict[str, Whole] = field(default_factory=dict)
-    # Calls of such a message that have no result yet.
+    # By slot of the calling message: its calls without a result so far.
     open_calls: dict[Whole, Annotated[set[str], SORTED]] = field(default_factory=dict)
-    # Results that wait for the results of the message's other calls.
+    # By slot of the calling message: results that wait for the results of its other calls.
     early_results: dict[Whole, list[Whole]] = field(default_factory=dict)
     # Calls without results, and results without calls.
     unsent: Annotated[set[Whole], SORTED] = field(default_factory=set)

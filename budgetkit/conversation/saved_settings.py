@@ -1,6 +1,6 @@
 """Convert a conversation's settings to plain data and back.
 
-These include its policy, its counter and the options of its requests.
+The settings include the conversation's policy, its counter and the options of its requests.
 
     {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-5.4"}, "framing": {"name": "counter"},
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
@@ -96,7 +96,7 @@ class SavedSettings:
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
-        """Reject settings that count differently, and warn about other changes."""
+        """Reject settings that change the counts, and warn about other changes."""
         overridden = _decided(overridden)
         pairs = ((f.name, getattr(self, f.name), getattr(now, f.name)) for f in fields(self))
         changes = [change for change in pairs if change[1] != change[2]]

@@ -145,7 +145,7 @@ def _units(messages: Sequence[Any]) -> _Units | None:
             side.append(place)
             continue
 
-        # not a plain text: a call, one of the results that it waits for, or a result without a call
+        # not a plain text: a call, a result of an earlier call, or a result without a call
         raw = raws[place]
         if text is None and (role is None or "contexts" in raw or not is_plain(messages[place])):
             return None
@@ -412,7 +412,7 @@ def trim(
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
-    # Otherwise the engine shortens messages; if that is not enough, only the required ones are kept.
+    # Otherwise the engine shortens messages; if that is not enough, only required messages are kept.
     conversation = read_values([conversation])
     request, engine = first_request(rules, conversation, tools)
     if request.over:

@@ -363,7 +363,7 @@ class _Checks(Case):
     def find_target_below_fixed(self) -> Notices:
         fixed = self.fixed
         for stage in getattr(self.policy, "stages", ()):
-            # A target of 0, which clears all results except the intact ones, is intended.
+            # A target of 0, which clears all results except the intact results, is intended.
             if target := getattr(stage, "target", None):
                 mark, _ = self.mark(target, stage.of)
                 stays = 1 if stage.of == "limit" else fixed

@@ -181,7 +181,7 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
-    # A section that wants less than its part takes only that and leaves more for the others; after one round for
+    # A section that wants less than its part takes only that and leaves more for other sections; after one round for
     # each section nothing changes. Conditions are 1 or 0, so that arrays of windows can be divided at once.
     left = remaining
     weights_left = weight + sum(other_weight for other_weight, _ in others)

@@ -47,7 +47,7 @@ class RequestBatch:
     demand: pd.DataFrame
     items: Callable[[int], Items] | None = None
     cut: Cut | None = None
-    # Several figures use the same two budgets: the current one and a pinned one.
+    # Several figures use the same two budgets: the current and the pinned budget.
     _kept: list[tuple[Budget, Columns]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )

@@ -153,7 +153,7 @@ class _Outcome:
 
     lines: tuple[Allocation, ...]  # of the sections whose units these are
     units: Units
-    reasons: bytearray  # why each unit is gone, in the units' order; FITS, which is 0, if it stays
+    reasons: bytearray  # why each unit is dropped, in the units' order, or FITS (0) if it is kept
     granted: int  # tokens of the units that stay
 
 
@@ -169,7 +169,7 @@ class _Choice(Sections):
         self.columns = columns
         self.cut = cut
         self.outcomes: dict[str, _Outcome] = {}  # by section, once it is allocated
-        self.cuts: dict[int, Item] = {}  # the shorter item, by the position of the whole one
+        self.cuts: dict[int, Item] = {}  # the shortened item, by the position of the original item
         self.pool: tuple[Allocation, ...] = ()
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
@@ -359,7 +359,7 @@ def _reasons(
         granted = units.sums[most_units]
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
-        # If the first dropped unit starts within the rest of the window and ends beyond it, no higher cap keeps it.
+        # If the first dropped unit begins within the remaining window and ends beyond it, no higher cap keeps it.
         if granted < limit < cap and allocation.overflow == "truncate":
             reasons[reasons.index(OVER_CAP)] = WINDOW_FULL
     if granted > limit and not allocation.required:
@@ -379,7 +379,7 @@ def _drop_to(
         reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
         return units.sums[number_kept]
 
-    # Otherwise units are chosen one by one from those that earlier limits kept; `places` has their positions.
+    # Otherwise units are chosen one by one from the units that earlier limits kept; `places` has their positions.
     places: Sequence[int] = range(len(reasons))
     if reasons.count(FITS) < len(reasons):
         places = [place for place in places if reasons[place] == FITS]

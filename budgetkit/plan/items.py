@@ -338,7 +338,7 @@ class Items:
     ) -> Units:
         """Return the units of some sections, in order of keeping.
 
-        They are computed once.
+        The units are computed once.
 
         Examples
         --------

@@ -32,7 +32,7 @@ def token_budget(
     Parameters
     ----------
     total_tokens : int
-        Context window, in tokens; above 0.
+        Context window in tokens, at least 1.
     allocations : iterable of mapping
         One mapping per source, with ``source`` (system, memory, retrieval, conversation, tool or user), ``max_tokens``
         above 0, and optionally a ``priority`` from 1 to 10 (default 5) and an ``overflow_strategy``, "truncate" or

@@ -250,7 +250,7 @@ def prune(
     for slot in leaving:
         history.take_out(slot)
 
-    # 2. The policy's stages, each with the history left by the previous one; then its cut to the limit.
+    # 2. The policy's stages cut the history, each after the previous stage; then its last resort cuts to the limit.
     context = context._replace(tokens=history.tokens, messages=history.messages)
     for stage in policy.stages:
         for cut in stage.cuts(context):
@@ -421,7 +421,7 @@ def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
             break
         first += 1
 
-    # From the newest to the oldest message; the newest one is always kept.
+    # Go from the newest message to the oldest; the newest message is always kept.
     stays: set[int] = set()
     number = tokens = 0
     for unit in reversed(units[first:]):

@@ -106,7 +106,7 @@ class History:
         self._firsts: dict[str, int] = {}  # the first slot of each role searched for
         self._without: dict[str, int] = {}  # by role: no slot below this one has it
         self._looked_at = 0  # slots below this one were searched for messages of other sections
-        self._outside: list[int] = []  # such messages with the role that a request starts with
+        self._outside: list[int] = []  # such messages with the role that starts a request
         self.begin(0)
 
     def begin(self, request: int) -> None:
@@ -260,7 +260,7 @@ class History:
 
     def _waits_before(self, slot: int, role: str) -> bool:
         """Return True if another section has this role before a slot."""
-        # A slot of the history never waits again, so each slot is checked once; a waiting one may still enter.
+        # A slot of the history never waits again, so each slot is checked once; a waiting slot may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
                 self._outside.append(earlier)
@@ -332,7 +332,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the next tool result to shrink, or None without any."""
+        """Return the next result to shrink, or None if there is none."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:

@@ -19,7 +19,7 @@ By = Literal["token", "line", "sentence"]
 
 _CLUSTER = regex.compile(r"\X")
 # Places that certainly lie between two clusters, judged by the characters on both sides. A character of the scripts
-# named here always starts a cluster; one of another script may be joined to the letter before it.
+# named here always starts a cluster; a character of another script may be joined to the letter before it.
 _FREE = r"\x20-\x7e\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Arabic}\p{Hebrew}\p{Thai}"
 _OPENS = r"\p{GCB=Prepend}"
 _JOINS = r"\p{GCB=Extend}\p{GCB=ZWJ}"
@@ -132,7 +132,7 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last of several flags, or 0.
+        """Return the start of the last flag in a row, or 0.
 
         Flags are pairs of code points, counted from the start of their row.
         """

@@ -99,7 +99,8 @@ class SeamMeasure(Measure):
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
         """Return the likely and the maximum length to keep, in code points."""
-        # The part of the marker between its seams has the same tokens beside any text, which has at least one itself.
+        # The part of the marker between its seams has the same tokens next to any text, and the text has at least one
+        # token.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
         last = last_seam(marker, 0, len(marker)) if back else len(marker)
         remaining = limit - (self.count(marker) if marker else 0)

@@ -148,7 +148,7 @@ class Keeper:
                 sent.append({key: raw[key] for key in raw if key != NATIVE} | now[number])
                 sent_numbers.append(number)
 
-        # The framework continues with its own messages, or with the trimmed ones.
+        # The framework continues with its own messages or with the trimmed messages.
         numbers_by_key = {
             _keys(messages)[-1]: numbers,
             _keys([*map(Message, sent)])[-1]: sent_numbers,

@@ -298,7 +298,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        If the cache file is broken and replaced, or cannot be written, during counting.
+        If the cache file is broken and replaced, or not writable, when texts are counted.
 
     Examples
     --------

@@ -155,7 +155,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
 
 
-# A text in JSON, which is kept, or the comments and commas to remove.
+# Match a string in JSON, which is kept, or a comment or comma, which is removed.
 _TEXT = r'("(?:[^"\\]|\\(?s:.)?)*+(?:"|\Z))'
 _COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")

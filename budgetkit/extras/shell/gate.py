@@ -298,7 +298,8 @@ def check(
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    # If the pool took undeclared sections, a misspelled section would be added and the intended one stay empty.
+    # If the pool took undeclared sections, a misspelled section would be added and the intended section would stay
+    # empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
     messages = [{"role": "system", "content": text} for text in texts.values()]

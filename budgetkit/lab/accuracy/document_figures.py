@@ -119,7 +119,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     x = np.minimum(error, end).round(2)
     y = table["class"].map(row) + 0.62 * (np.arange(len(table)) * _GOLDEN % 1 - 0.5)
 
-    # The documents with tips, and a ring around the current one.
+    # The documents with tips, and a ring around the current document.
     tips = []
     for document in table_rows(table):
         name = label(document["document"] or document["source"], 44)

@@ -121,7 +121,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows)
-    # The reference: a provider's count, otherwise an exact or a reconstructed one.
+    # The reference: a provider's count, otherwise an exact or a reconstructed count.
     for is_reference in (table["kind"] == "endpoint", table["exact"], table["basis"] != "estimate"):
         if is_reference.any():
             reference = table["tokens"][is_reference].iloc[0]
