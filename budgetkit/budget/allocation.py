@@ -189,7 +189,7 @@ class Line:
     kind : {"reserve", "allocation"}
         Kind of the line: a reserve or a section.
     amount : int, Share or None
-        The requested size; None for a section without a cap.
+        The requested size, or None for a section without a cap.
     tokens : int or None
         Size of the line in this window, in tokens.
 

@@ -98,7 +98,8 @@ class Budget:
     name : str
         Name of the budget's preset.
     max_output : int, optional
-        Longest answer of the model, in tokens; a larger reserve causes a warning. Ignored when budgets are compared.
+        Longest answer of the model, in tokens. A larger reserve causes a warning. This field is ignored when budgets
+        are compared.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Engine:
     # the messages removed at the next request, and those that each of its summaries replaces
     departed: dict[int, Removal] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
-    # the last request in its provider's format; None for a chat of plain texts
+    # the last request in its provider's format, or None for a chat of plain texts
     sent: SentRequest | None = None
     bare_demand: int = 0  # total demand, with each message counted alone
 

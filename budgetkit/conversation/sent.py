@@ -74,7 +74,7 @@ class Request:
         Size of the whole request as counted by :func:`budgetkit.count_request`: messages, schemas, priming and the text
         about the budget.
     over : int
-        Tokens beyond the window; 0 unless the budget or the policy allows an overflow.
+        Tokens beyond the window, or 0 unless the budget or the policy allows an overflow.
     left : tuple of Removal
         Messages dropped or shortened for this request, with reasons.
     summaries : tuple of str

@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Describe the larger window that avoids a loss, with its verified size."""
+    """Describe the larger window that avoids a loss, with its size if verified."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -285,7 +285,7 @@ class Case:
     cache_minimum : int
         Minimum size of a cached prompt at the provider, in tokens.
     price_step : int
-        Prompt size above which the price rises, in tokens; 0 if unknown.
+        Prompt size above which the price rises, in tokens, or 0 if unknown.
     estimated_by : str, optional
         The counter that estimates the model's tokens, or "" if they are counted exactly. Default: the tokens are
         assumed to be estimated unless the model's own encoding is shipped.

@@ -55,7 +55,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     budget : Budget
         The window, its reserves and its sections.
     demand : mapping of str to int
-        The demand of each section, in tokens; 0 for sections not listed.
+        The demand of each section, in tokens. Sections not listed have no demand.
 
     Returns
     -------

@@ -43,8 +43,8 @@ class Item:
     payload : object
         Content of the item, such as a message, passed through unchanged.
     roles : mapping of str to str or None
-        The role table that assigned its section, used to detect a plan with another table. Ignored when items are
-        compared.
+        The role table that assigned its section, used to detect a plan with another table. This field is ignored when
+        items are compared.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class Mend:
     sentence : str
         The change in words.
     budget : Budget, optional
-        The changed budget; None if the item itself changes.
+        The changed budget, or None if the item itself changes.
     """
 
     line: str

@@ -273,7 +273,7 @@ def working_memory(
         Tokens that a plan guarantees to the history, even if the window overflows. A running conversation breaks the
         guarantee rather than exceed the window.
     best : int, optional
-        Maximum number of passages and of episodes; None for any number. Default: 3.
+        Maximum number of passages and of episodes, or None for any number. Default: 3.
     kind : {"shared", "input", "usable"}, optional
         Content of the window; "usable" already excludes the answer, so `output` is not subtracted. Default: the
         kind of the model's window, or "shared".

@@ -251,7 +251,7 @@ def _types() -> dict[Any, Any]:
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
     """Return the pydantic type that reads a mapping into a dataclass.
 
-    `overrides` replaces the types of fields by name; None leaves a field out of the file.
+    `overrides` replaces the types of fields by name. A field with None is left out of the file.
     """
     hints = get_type_hints(kind)
     types = _types()

@@ -70,7 +70,7 @@ def truncate(
         Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, it is cut between
         graphemes.
     marker : str, optional
-        Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if no
+        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no
         text would fit together with it.
     marker_inside : bool
         If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.

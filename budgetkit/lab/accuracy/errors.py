@@ -148,7 +148,7 @@ def compare(
     counters : Counter, callable or str, or a sequence of these
         One or several counters, each as an object, a function that counts the tokens in a text, or a name.
     corpus : Corpus, str, Path, DataFrame or iterable
-        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty texts are skipped.
+        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str
         The reference counter.
 

@@ -76,7 +76,7 @@ class PruningContext(NamedTuple):
     messages : int
         Number of messages in the history.
     pause : float
-        Seconds since the last request; 0 if unknown.
+        Seconds since the last request, or 0 if unknown.
 
     Examples
     --------

@@ -537,7 +537,7 @@ class DropToolResults(Policy):
         The base: the history's limit, or the usable or whole window, which the other sections share.
     target : int or Share, optional
         Size at which replacing stops. The default, the trigger, replaces a little in every request and so loses the
-        prompt cache each time; 0 replaces all but the intact results and so acts rarely.
+        prompt cache each time. A target of 0 replaces all but the intact results and so acts rarely.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
