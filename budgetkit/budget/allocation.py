@@ -3,8 +3,8 @@
 Terms that are easily confused:
 
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
-- in a full window the section of higher *importance* keeps its tokens, and a *required* section never shrinks for
-  others; the order of the allocations is the order of the prompt;
+- in a full window the section of higher *importance* keeps its tokens, and a *required* section is never cut for
+other sections; the order of the allocations is the order of the prompt;
 - *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 
@@ -81,7 +81,7 @@ class Allocation:
     importance : int, default 5
         Sections of higher importance are allocated first and so keep their tokens.
     required : bool, default False
-        If true, the section is allocated first and never shrinks because the window is full. If it keeps whole items in
+        If true, the section is allocated first and is never cut to fit in a full window. If it keeps whole items in
         order, it is never cut, even above its cap; otherwise its first item is kept.
     overflow : {"truncate", "drop"}
         Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.

@@ -275,9 +275,9 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Return the longest listed name at the start of a model's name.
+    """Return the longest listed prefix of a model's name, or None.
 
-    The path, the date and the fine-tuning suffix are removed.
+    The path, the date and the fine-tuning suffix are removed. The result is None if no listed name matches.
     """
     if not isinstance(name, str):
         return None

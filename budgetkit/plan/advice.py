@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Describe the larger window that avoids a loss, with its size if verified."""
+    """Describe a larger window that avoids a loss, with its verified size."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more

@@ -280,8 +280,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands` (``row`` if it
-        has none), section, demand, limit, granted, cut (int64, tokens).
+        A tidy frame with one row for each row of `demands` and each section. Columns: the names of the index of
+        `demands` (``row`` if it has none), section, demand, limit, granted, cut (int64, tokens).
 
     Raises
     ------
@@ -324,9 +324,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Returns
     -------
     DataFrame
-        Tidy: one row for each value (or pair of values), row of `demand` and section. Columns: the lines
-        (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section, demand,
-        limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
+        A tidy frame with one row for each value (or pair of values), each row of `demand` and each section. Columns:
+        the lines (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section,
+        demand, limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
 
     Raises
     ------

@@ -297,7 +297,7 @@ class Items:
 
     @cached_property
     def has_split_groups(self) -> bool:
-        """True if a group, such as a call with its result, spans sections."""
+        """True if a group (such as a call and result) spans sections."""
         if not self.is_grouped:
             return False
         pairs = {(item.group, item.section) for item in self.items if item.group is not None}

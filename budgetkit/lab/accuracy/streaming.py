@@ -104,7 +104,7 @@ def count_files(
     progress : bool
         If true, show a progress bar.
     block : int
-        Bytes counted at a time, at least 1; more if the text has no seam.
+        Number of bytes to count at a time, at least 1. A block is longer if the text has no seam there.
 
     Returns
     -------
