@@ -4,7 +4,7 @@ Terms that are easily confused:
 
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
 - in a full window the section of higher *importance* keeps its tokens, and a *required* section is never cut for
-other sections; the order of the allocations is the order of the prompt;
+  other sections; the order of the allocations is the order of the prompt;
 - *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 

@@ -306,8 +306,8 @@ def buffer_for(
         Accepted probability of an overflow, between 0 and 1.
     window_mix : str, optional
         The texts that fill a window. Default: texts of one class or one language, whichever needs more, as in one
-        conversation or project. A column name, such as "source": texts with one value in that column. "mixed":
-        documents of all kinds, whose errors cancel most.
+        conversation or project. With a column name, such as "source": texts with one value in that column. With
+        "mixed": documents of all kinds, whose errors cancel most.
     seed : int
         Seed of the random windows.
     kinds : iterable of str
