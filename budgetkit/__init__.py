@@ -1,4 +1,4 @@
-"""Split a context window between answer, instructions, history and sources.
+"""Split a context window among answer, instructions, history and sources.
 
 Counting
     `counter`, `model`, `count_request`
@@ -12,8 +12,8 @@ The laboratory
 Modules
     `presets`, `policies`, `figures`, `state`, `accuracy`, `corpora`, `cost`, `deciding`
 
-Everything else is reached through its module: `budgetkit.truncation.truncate`. Names are imported on first use (PEP
-562), from the modules listed in the stub next to this file.
+Import everything else from its module, for example `budgetkit.truncation.truncate`. Names are imported on first use
+(PEP 562), from the modules listed in the stub next to this file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with open(f"{__file__}i", encoding="utf-8") as _stub:
 
 
 def _modules(lines: str) -> dict[str, str]:
-    """Map public names to modules, from the import lines of the stub."""
+    """Map each public name in the stub to its module."""
     words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in words}
 

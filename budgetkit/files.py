@@ -19,7 +19,7 @@ from typing import Any
 
 @cache
 def shipped_folder(name: str) -> Path:
-    """Return the path of a shipped folder, in wheel or checkout."""
+    """Return the path of a shipped folder, in wheels and checkouts."""
     package = Path(__file__).resolve().parent
     inside = package / name
     beside = package.parent / name
@@ -31,12 +31,12 @@ def shipped_folder(name: str) -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder of the shipped data."""
+    """Return the path of the shipped data folder."""
     return shipped_folder("data")
 
 
 def data_files(under: str = "") -> tuple[str, ...]:
-    """List the shipped data files.
+    """List all shipped data files, or only those in one folder.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def data_files(under: str = "") -> tuple[str, ...]:
 
 
 def data_path(name: str) -> Path:
-    """Locate one shipped data file.
+    """Return the path of one shipped data file.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def read_toml(name: str) -> dict[str, Any]:
 
 
 def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
-    """Read one table of a TOML file, completing rows from others.
+    """Read one table of a TOML file, filling in inherited fields.
 
     A row's ``like`` names the row that supplies its missing fields.
 
@@ -180,8 +180,8 @@ _COMPUTED = (
 
 
 def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
-    """Read rows of an SQLite file without changing it."""
-    sqlite3 = import_module("sqlite3")  # imported here, because most lists contain no database
+    """Read rows from an SQLite file without changing it."""
+    sqlite3 = import_module("sqlite3")  # because few programs need it
     # Without a log file no program is writing, so the file needs no lock; a lock would create a file.
     is_written = path.with_name(f"{path.name}-wal").exists()
     place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
@@ -199,7 +199,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically, by renaming a temporary file.
 
-    Devices and pipes are written in place.
+    Devices and pipes are written directly.
     """
     named = Path(path).expanduser()
     if named.exists() and not (named.is_file() or named.is_dir()):

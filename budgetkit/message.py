@@ -22,10 +22,10 @@ Data = dict[str, Any]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
-#: Roles of a conversation's messages, without those of instructions.
+#: Roles of a conversation's messages, excluding the roles for instructions.
 CHAT_ROLES = frozenset({"user", "assistant", *RESULT_ROLES})
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
-#: The field for the provider's record that a message was read from; see :mod:`budgetkit.requests.reading.forms`.
+#: The field that keeps the provider's record of a message; see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
@@ -43,7 +43,7 @@ _OTHER_CONTENT = (
 # Audio and images that some providers store outside the content.
 _SHOWN_BESIDE = ("audio", "images")
 
-# Keys of a message whose values are counted, and keys with a similar spelling.
+# Keys of a message whose values are counted, and similar keys that are correct as well.
 _COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal", "parts")
 _MESSAGE_KEYS = {
     *_COUNTED_KEYS,
@@ -97,7 +97,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage as in a prompt, with its title on a line."""
+        """The passage's text as sent, below its title if it has one."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -176,7 +176,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The content as parts, of which a bare text is one."""
+        """The parts of the content, with a string as a single part."""
         content = self.raw.get("content")
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}
@@ -196,7 +196,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The whole text of the message, one line per part."""
+        """The whole text of the message, with a line break between parts."""
         return "\n".join(self.texts)
 
     @property
@@ -268,7 +268,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if content is missing; a tool result may be empty."""
+        """True if a message other than a tool result has no content."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -277,7 +277,7 @@ class Message:
 
     @property
     def is_cuttable(self) -> bool:
-        """True for a tool result without images, which can be shortened."""
+        """True if the message is a tool result that contains only text."""
         return self.role in RESULT_ROLES and not (self.images or self.uncounted)
 
     def with_text(self, text: str) -> Message:
@@ -286,8 +286,8 @@ class Message:
         Parameters
         ----------
         text : str
-            Replaces all text, including a refusal; parts without text keep their place. The origin, if any, is marked
-            as rewritten.
+            The new text. It replaces all text, including a refusal, and precedes the parts without text. The origin, if
+            any, is marked as rewritten.
 
         Returns
         -------
@@ -339,7 +339,7 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
-    """Return a warning about messages without content, if any.
+    """Return a list with a warning about empty messages, if any.
 
     Examples
     --------
@@ -356,7 +356,7 @@ def empty_notices(messages: Iterable[Message]) -> list[str]:
 
 
 def _image(part: Mapping[str, Any]) -> Image:
-    """Read an image's size, detail and address from its part."""
+    """Read an image's size, detail and address from a message part."""
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
@@ -368,14 +368,14 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return tool-call arguments as text, writing parsed ones as JSON."""
+    """Return a tool call's arguments as text, or as JSON if parsed."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _fields_without_role(raw: object) -> str:
-    """Describe the fields or type of a value without a role."""
+    """Describe a value that lacks a role, for an error message."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:

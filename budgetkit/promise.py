@@ -1,18 +1,18 @@
 """Statistical promises about the next conversation, source or project.
 
-Observed numbers describe the observed data; a promise covers the next one. If the next number comes from the same
+Observed numbers describe the observed data; a promise covers the next number. If the next number comes from the same
 distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
 
-    next <= k-th smallest of n      with a chance of k / (n + 1), so that a risk needs  n + 1 >= 1 / risk:
-                                    19 units for 5 %, 99 for 1 %
+    next <= k-th smallest of n      with a chance of k / (n + 1); a given risk needs  n + 1 >= 1 / risk,
+                                    which is 19 units for 5 % and 99 units for 1 %
     mean of the next loss <= risk   where  (sum of n losses + 1) / (n + 1) <= risk, each loss between 0 and 1
                                     (A. N. Angelopoulos and others, "Conformal risk control", 2022)
-    true ratio of two sums          lies below the ratios of all subsets of the units with a chance of 1 / 2^n: an
-                                    interval of 95 % needs 6 units
+    true ratio of two sums          lies below the ratios of all subsets of the units with a chance of 1 / 2^n; a
+                                    95 % interval needs 6 units
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
-Units are independent of each other: conversations, not their messages; sources, not their texts. If n is too small for
-a promise, :func:`lacking` returns a sentence to show instead of the number.
+Units must be independent of each other, so use conversations instead of messages, and sources instead of texts. If n is
+too small for a promise, :func:`lacking` returns a sentence to show instead of the number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return the minimum number of units for a promise.
+    """Return the minimum number of units that a promise needs.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Explain why there are too few units for a promise.
+    """Explain that there are too few units for a promise.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
     Returns
     -------
     str
-        A clause without a full stop. Empty if there are enough units.
+        A clause without a full stop, or "" if there are enough units.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def allowed_misses(units: int, risk: float) -> int:
     Returns
     -------
     int
-        Maximum number of misses; -1 if there are too few units for any bound.
+        Maximum number of misses, or -1 if there are too few units for any bound.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     Returns
     -------
     float or None
-        One of the numbers; None if there are too few.
+        One of the numbers, or None if there are too few.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return a ratio's confidence interval, from the ratios of subsets.
+    """Return a ratio's confidence interval, computed from the ratios of subsets.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     Returns
     -------
     tuple of float, or None
-        Lower and upper bound; None if there are too few subsets.
+        Lower and upper bound, or None if there are too few subsets.
 
     Examples
     --------

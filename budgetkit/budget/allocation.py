@@ -3,8 +3,8 @@
 Terms that are easily confused:
 
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
-- in a full window the section of higher *importance* keeps its tokens, and a *required* section never shrinks for
-  others; the order of the allocations is the order of the prompt;
+- in a full window the section of higher *importance* keeps its tokens, and a *required* section is never cut for
+  other sections; the order of the allocations is the order of the prompt;
 - *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 
@@ -37,7 +37,7 @@ class Reserve:
     size : int or Share
         Size of the reserve, in tokens or as a share of the window.
     serves : str, optional
-        Purpose of the reserve. "output" marks the reserve for the answer, which claims nothing in a window without the
+        Purpose of the reserve. "output" marks the reserve for the answer, whose size is 0 in a window that excludes the
         answer (`Budget.kind` "input" or "usable"). A section's name reserves the tokens for that section alone.
 
     Examples
@@ -77,11 +77,11 @@ class Allocation:
         until they reach the floor.
     weight : int, default 0
         Weight among the sections still to be allocated, at most 65,536. A weighted section may take its proportional
-        part of the remaining tokens; at 0 it may take all of them.
+        part of the remaining tokens, and a section of weight 0 may take all of them.
     importance : int, default 5
         Sections of higher importance are allocated first and so keep their tokens.
     required : bool, default False
-        If true, the section is allocated first and never shrinks because the window is full. If it keeps whole items in
+        If true, the section is allocated first and is never cut to fit in a full window. If it keeps whole items in
         order, it is never cut, even above its cap; otherwise its first item is kept.
     overflow : {"truncate", "drop"}
         Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.
@@ -152,12 +152,12 @@ class Allocation:
 
     @property
     def is_off(self) -> bool:
-        """True if the section is switched off by a cap of 0 tokens."""
+        """True if a cap of 0 tokens switches the section off."""
         return self.cap == 0
 
     @property
     def stands_whole(self) -> bool:
-        """True if the section is never cut: required, kept in order, with whole items."""
+        """True if the section is required and keeps whole items in order."""
         in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
         return self.required and in_order
 
@@ -180,7 +180,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A reserve or a section of a budget, with its size in tokens.
+    """A reserve or section of a budget, and its size in tokens.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class Line:
     kind : {"reserve", "allocation"}
         Kind of the line: a reserve or a section.
     amount : int, Share or None
-        The requested size; None for a section without a cap.
+        The requested size, or None for a section without a cap.
     tokens : int or None
         Size of the line in this window, in tokens.
 
@@ -215,7 +215,7 @@ def _check_name(name: object) -> None:
 def check_whole(what: str, name: str) -> None:
     """Check that a name contains no lone surrogate.
 
-    Programs that count UTF-16 units may leave one where they cut a text.
+    Programs that count UTF-16 units may leave a lone surrogate where they cut a text.
 
     >>> check_whole("name of a line", "history")
     """
@@ -258,7 +258,7 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Change one or more fields of a line, or replace the whole line."""
+    """Change fields of a line, or replace the whole line."""
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
@@ -273,7 +273,7 @@ Order = Literal[
 ]
 Pool = Literal["open", "together", "each"]
 
-#: For each order: whether capped sections come first, how uncapped ones draw on the pool, whether items compete for it.
+#: For each order: if capped sections come first, how uncapped sections draw on the pool, and if items compete for it.
 ORDERS: dict[str, tuple[bool, Pool, bool]] = {
     "importance": (False, "open", False),
     "caps first": (True, "open", False),

@@ -110,7 +110,7 @@ class Share:
     def smallest_window(self) -> int:
         """Smallest window in which the share is at least one token.
 
-        It is 0 if the share is above 0, or is 0, in every window.
+        The result is 0 if the share has tokens in every window, or in none.
         """
         if self.at_least > 0 or self.at_most == 0 or not self._exact:
             return 0
@@ -169,7 +169,7 @@ class Share:
 
     @property
     def written_bounds(self) -> str:
-        """The limits as Python arguments that follow the ratio, or "" without limits."""
+        """The limits as Python arguments after the ratio, or "" if unlimited."""
         if self.at_most is not None:
             return f", {self.at_least}, {self.at_most}"
         if self.at_least:
@@ -181,7 +181,7 @@ Amount = int | Share
 
 
 def amount_of(what: str, value: Amount | float) -> Amount:
-    """Convert a value to an amount; a float from 0 to 1 becomes a share.
+    """Convert a value to an amount, and a float to a share.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def amount_of(what: str, value: Amount | float) -> Amount:
 
 
 def tokens_of(amount: Amount, base: int) -> int:
-    """Convert an amount to tokens; a share is taken of the base.
+    """Convert an amount to tokens, taking a share of the base.
 
     Examples
     --------

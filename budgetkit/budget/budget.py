@@ -5,7 +5,7 @@
 
 Four systems do the same subtraction under different names: the remainder is for the history, for memory, or for all
 sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the sliders call,
-returns a new one.
+returns a changed copy.
 """
 
 from __future__ import annotations
@@ -78,19 +78,19 @@ class Budget:
     allocations : sequence of Allocation
         The sections in the order of the prompt.
     kind : {"shared", "input", "usable"}
-        Content of the window: prompt and answer, the prompt alone, or a part that already leaves room for the answer.
-        The output reserve claims nothing in the last two.
+        Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
+        already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
         Allocation order after the required sections, and the limit of sections without a cap; see
         `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
-        Result if the claims exceed the window: an error, 0, or a negative number.
+        Result if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Treatment of a section without an allocation: an error, or a draw on the shared pool.
     rounding : {"floor", "nearest", "largest_remainder"}
         Rounding of shares to tokens.
     remainder : str, optional
-        The section that the remaining tokens are computed for, such as history, memory or conversation.
+        The section for which the remaining tokens are computed, such as history, memory or conversation.
     constrained_below : int, optional
         Size below which the remainder counts as constrained, in tokens.
     roles : mapping of str to str
@@ -98,7 +98,8 @@ class Budget:
     name : str
         Name of the budget's preset.
     max_output : int, optional
-        Longest answer of the model, in tokens; a larger reserve causes a warning. Ignored when budgets are compared.
+        Longest answer of the model, in tokens. A larger reserve causes a warning. This field is ignored when budgets
+        are compared.
 
     Raises
     ------
@@ -148,18 +149,18 @@ class Budget:
 
     @once
     def sizes(self) -> dict[str, int]:
-        """Size of each reserve in tokens, by name, including reserves that claim nothing."""
+        """Size of each reserve in tokens, by name, subtracted or not."""
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
     @once
     def _tokens(self) -> tuple[int, ...]:
-        """Reserves and caps in tokens, rounded together so that shares of one window add up."""
+        """Reserves and caps in tokens, rounded together so that shares add up."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
     @once
     def caps(self) -> dict[str, int | None]:
-        """Cap of each section in tokens, by name; None without a cap."""
+        """Cap of each section in tokens, or None if it has none."""
         tokens = iter(self._tokens[len(self.reserves) :])
         return {a.section: None if a.cap is None else next(tokens) for a in self.allocations}
 
@@ -187,30 +188,30 @@ class Budget:
 
     @once
     def reserved(self) -> int:
-        """Tokens of the window that reserves claim."""
+        """Tokens that the reserves subtract from the window."""
         silent = validation.OUTPUT if self.kind != "shared" else object()
         return sum(self.sizes[r.name] for r in self.reserves if r.serves != silent)
 
     @once
     def capped(self) -> int:
-        """Tokens that caps claim beyond the reserves for the same sections."""
+        """Sum of all caps beyond their sections' own reserves, in tokens."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )
 
     @property
     def unclaimed(self) -> int:
-        """Window minus reserves and caps, in tokens; negative when they exceed the window."""
+        """Window minus reserves and caps, in tokens, which may be negative."""
         return self.window - self.reserved - self.capped
 
     @property
     def usable(self) -> int:
-        """Window minus reserves, in tokens; never negative when the deficit is clamped."""
+        """Window minus reserves, in tokens, at least 0 if clamped."""
         return self._shown(self.window - self.reserved)
 
     @property
     def shared_pool(self) -> int:
-        """Tokens that no cap claims; never negative when the deficit is clamped."""
+        """Usable window minus caps, in tokens, at least 0 if clamped."""
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:
@@ -222,7 +223,8 @@ class Budget:
     def pool(self) -> Pool:
         """Rule by which sections without a cap draw on the shared pool.
 
-        "open": each may take everything left; "together": they share the pool; "each": each may take the whole pool.
+        "open": each may take all remaining tokens; "together": they share the pool; "each": each may take the whole
+        pool.
         """
         return ORDERS[self.order][1]
 
@@ -259,12 +261,12 @@ class Budget:
         Parameters
         ----------
         section : str
-            Name of a section; without an allocation it draws on the shared pool.
+            Name of a section. A section without an allocation draws on the shared pool.
 
         Returns
         -------
         int
-            Cap of the section, or the shared pool without a cap, in tokens.
+            Cap of the section or, if it has none, the shared pool, in tokens.
 
         Raises
         ------

@@ -55,7 +55,7 @@ def wrong_kind(what: str, value: object, expected: str) -> str:
 
 
 def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return the error message for a value that is not a choice.
+    """Return the error message for an invalid choice.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def markup_of(text: object) -> Markup:
 
 
 def shortened_markup(text: object) -> Markup:
-    """Escape a text for HTML, shortened if it is long.
+    """Escape a text for HTML, shortening it if it is long.
 
     Examples
     --------
@@ -220,7 +220,9 @@ def element(name: str, /, *inside: object, **attributes: object) -> Markup:
 
 
 def xml_element(name: str, /, *inside: object, **attributes: object) -> Markup:
-    """Return an SVG element, self-closing if it is empty; see :func:`element`.
+    """Return an SVG element, self-closing if it has no content.
+
+    The arguments are those of :func:`element`.
 
     Examples
     --------
@@ -242,7 +244,7 @@ def _opened(name: str, attributes: Mapping[str, object]) -> str:
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Join pieces of HTML, escaping those that are plain text.
+    """Join pieces of HTML, escaping plain text.
 
     Examples
     --------
@@ -292,7 +294,7 @@ def block(
 
 
 def html_table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
-    """Return a table with a header row; whole numbers are right-aligned.
+    """Return a table with a header row and right-aligned whole numbers.
 
     Examples
     --------

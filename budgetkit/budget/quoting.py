@@ -1,4 +1,4 @@
-"""Quote user values in error messages, on one line at most.
+"""Quote user values in error messages, on a single line.
 
 A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). So it is never
 written out in full and cut afterwards; only the visible part is written.
@@ -20,7 +20,7 @@ _ALIKE = 0.8  # similarity at which one name counts as a misspelling of another
 
 
 class _Short(Repr):
-    """Python's short repr, extended to other sequences and mappings and to very large numbers."""
+    """Python's short repr, extended to any mapping and very large numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Short(Repr):
 
 
 def brief(value: object) -> str:
-    """Return a value as one short line for an error message, quoting texts.
+    """Return a value as one short line, with strings in quotes.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def terminal_line(text: str) -> str:
 
 
 def quoted(names: Iterable[object]) -> str:
-    """Return a list of quoted names for a sentence, at most 20.
+    """Return up to 20 quoted names, separated by commas.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name closest to a misspelled one, or "" if none is close.
+    """Return the closest known name, or "" if none is close.
 
     >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
     ('retrieval', '')

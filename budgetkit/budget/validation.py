@@ -1,7 +1,7 @@
 """Checks that the lines of a budget do not contradict each other.
 
     floor <= cap        of each section
-    reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
+    reserves < window,  reserves + caps <= window,  and no share of the window is 0 tokens
 
 A budget checks itself on creation, so an inconsistent budget cannot exist.
 """
@@ -111,7 +111,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning about items made with other roles, or "" without any.
+    """Return a warning if items were made with other roles, otherwise "".
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
     "The items were made with other roles: 'user' goes to 'history', but to 'conversation' in this budget"

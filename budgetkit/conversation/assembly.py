@@ -30,7 +30,7 @@ class Wording:
     near : str
         The mark for a section near its limit.
     thousands : str
-        The thousands separator, "," or "".
+        The thousands separator, such as ",", or "" for none.
 
     Examples
     --------
@@ -70,13 +70,14 @@ def messages(
         If true, the last user message, with those that follow it, is at the end regardless of its section.
     as_one : mapping or iterable of str, optional
         Sections whose passages are joined in one message: names, or a mapping from names to a `Listing` or a title. A
-        plan from `budgetkit.build` with the same `as_one` counts them so; any other counts one message per passage.
+        plan from `budgetkit.build` with the same `as_one` counts them as one message. Any other plan counts one message
+        per passage.
 
     Returns
     -------
     list of dict
-        Messages in OpenAI's chat format, with all fields of their source except the retrieved passages, which are items
-        of their own.
+        Messages in OpenAI's chat format, with all fields of their source except the retrieved passages, which are
+        separate items.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Convert an item's payload to a message; a text becomes a passage."""
+    """Convert an item's payload to a message, with texts as passages."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
@@ -183,8 +184,8 @@ def describe(
 ) -> str:
     """Write a description of a plan for the model.
 
-    The first line is the total compared with the whole window; a section above 90 % of its cap, or of its limit if it
-    has no cap, is marked. The number of used tokens includes this text as a separate system message, and is never too
+    The line below the title compares the total with the whole window. A section above 90 % of its cap, or of its limit
+    if it has no cap, is marked. The total includes this text, counted as a separate system message, and is never too
     low.
 
     Parameters
@@ -196,12 +197,12 @@ def describe(
     framing : Framing, optional
         Framing of the message; default: OpenAI's. Use ``FRAMINGS["text"]`` for a text appended to another message.
     wording : Wording
-        Wording of the text: `BUDGETKIT`, or `PLAN_195` as in its document, to which some prompts refer.
+        Wording of the text: `BUDGETKIT`, or `PLAN_195` for prompts that refer to the wording of that document.
 
     Returns
     -------
     str
-        The text. Empty if the message does not fit in the rest of the plan.
+        The text, or "" if its message does not fit in the plan's free tokens.
 
     Notes
     -----

@@ -1,7 +1,7 @@
-"""build(): all messages of a request, in one call.
+"""build(): make all messages of a request in one call.
 
-Like Octopus' manager for every turn and anchor's pipeline for every query, it sizes each part, prunes the history to
-the tokens left by the others, keeps the best passages, cuts texts where allowed, and puts everything in order.
+Like Octopus' manager for every turn and anchor's pipeline for every query, it counts each section, prunes the history
+to the tokens that the other sections leave, keeps the best passages, cuts texts where allowed, and orders the messages.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def build(
     Parameters
     ----------
     budget : Budget, str, Path or callable
-        The window and its lines, or a preset or its name.
+        The budget, or a preset or its name.
     counter : str, Model or callable, optional
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; default: the section's own `keep`.
+        The pruning policy of the history; default: the `keep` of its section.
     context_role : str, default "system"
         Role under which retrieved texts are sent, since chat formats have no role for them.
     framing : Framing, optional
@@ -108,13 +108,13 @@ def build(
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format of the sent messages; default: that of the input.
     start_on : {"user", "any"}, default "user"
-        Role of the first message of the conversation in the request. With "user", messages before the first user
+        Role of the first conversation message in the request. With "user", messages before the first user
         message that fits are omitted from the request and the plan, with a warning.
     as_one : mapping or iterable of str, optional
         Sections whose passages are joined in one message, as in Octopus: names, or a mapping from names to a title or a
         :class:`budgetkit.conversation.reading.Listing`. The plan counts the joint message.
     markers : Mapping
-        Markers for cut texts, for sections kept as "newest", "best" and "first".
+        The marker for cut texts, for each `keep` of a section: "newest", "best" and "first".
     tell : bool, default False
         If true, the last message tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -132,7 +132,7 @@ def build(
     Raises
     ------
     LookupError
-        If the budget has no such section.
+        If the budget has no section of a given name.
     ValueError
         If a section is not text, messages or passages, or the question is given twice or with a role other than "user".
 
@@ -169,7 +169,7 @@ def build(
     history = roles.get("user")
     cut = cutter(count, markers=markers)
 
-    # Each section is counted by itself; the question may share one with the history.
+    # Each section is counted by itself; the question may be in the section of the history.
     parts = {}
     question: list[Item] = []
     for keyword, value in sections.items():
@@ -271,10 +271,10 @@ def build(
 
 
 def _before_user(plan: Plan) -> set[int]:
-    """Return the positions before the first user message that a plan keeps.
+    """Return the positions of messages before the first kept user message.
 
-    There are none if the plan starts with it. Messages dropped before it are included, so that they are not planned
-    again.
+    The result is empty if no kept message precedes that user message. Otherwise dropped messages before it are
+    included, so that they are not planned again.
     """
     early: set[int] = set()
     begins_with_another = False
@@ -292,7 +292,7 @@ def _before_user(plan: Plan) -> set[int]:
 def _section_of(
     keyword: str, budget: Budget, roles: Mapping[str, str], question: str
 ) -> tuple[str, bool]:
-    """Return the section for a keyword, and whether its value is the question."""
+    """Return a keyword's section, and whether its value is the question."""
     is_question = keyword in QUESTION_NAMES or (
         keyword == question and keyword != roles.get("user")
     )
@@ -310,7 +310,7 @@ def _section_of(
 async def build_async(
     budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
 ) -> Built:
-    """Build a request, awaiting its parts concurrently.
+    """Build a request, awaiting the contents of its sections concurrently.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ async def build_async(
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a section's value as a list, with a scored text as one entry."""
+    """Return a section's value as a list of texts, messages or passages."""
     if value is None or (isinstance(value, str) and not value):
         return []
     loaded = messages_in(value)
@@ -362,7 +362,7 @@ def _as_list(value: Any) -> list[Any]:
 def _items(
     section: str, values: list[Any], default_role: str, count: Count, framing: Framing
 ) -> list[Item]:
-    """Return the items of one section, each counted."""
+    """Convert the contents of one section to counted items."""
     where = f"section {brief(section)}"
     pieces: list[Piece] = []
     # Adjacent values in a provider's format are read together, since they may be parts of one record.
@@ -374,7 +374,7 @@ def _items(
     messages = [piece.message for piece in pieces]
     sizes = framing.messages(messages, count)
 
-    # A tool call is grouped with its results and the rest of its record.
+    # A tool call is grouped with its results and all other messages of its record.
     owner = {
         call.id: (section, place)
         for place, message in enumerate(messages)
@@ -400,7 +400,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item]:
-    """Prune a history to the tokens left by the other sections."""
+    """Prune a history to the tokens that remain for it."""
     if not items:
         return []
     section = items[0].section

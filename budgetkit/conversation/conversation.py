@@ -1,7 +1,7 @@
 """Conversation: a running conversation that is kept within its budget.
 
-It uses the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), one request at a time, so a
-policy has the same effect on a running conversation as on its recording.
+`Conversation` prunes with the function that :func:`budgetkit.replay` uses (:func:`budgetkit.pruning.dropping.prune`),
+one request at a time, so a policy has the same effect on a running conversation as on its recording.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
@@ -74,7 +74,7 @@ class Conversation:
     Parameters
     ----------
     budget : Budget, str, Path or callable
-        The window and its lines, or a preset or its name.
+        The budget, or a preset or its name.
     policy : Policy or str, optional
         The pruning policy or its name; default: drop the oldest messages first. The rules of a product, such as
         "codex", are only for :func:`budgetkit.replay`.
@@ -89,7 +89,8 @@ class Conversation:
         Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
         request.
     summarise : callable, optional
-        Function, optionally ``async``, from a list of messages to the text of their summary. Default: the policy's own.
+        Function, optionally ``async``, that takes a list of messages and returns the text of their summary. Default:
+        the policy's function.
     tell : bool, default False
         If true, the last message of a request tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
@@ -98,15 +99,16 @@ class Conversation:
     roles, framing, section
         As in :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
-        Action if nothing more may be dropped and the window still overflows: warn, raise an error, or only record it in
+        Action when nothing more may be dropped and the window still overflows: warn, raise an error, or only record it
+        in
         the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
         Role of the first message after the system messages; a summary at that place gets this role. The formats of
         Anthropic, Converse and Gemini always start with the user, as their providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if they are
-        plain or differ. Set it if you make the first request before the first answer.
+        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if they have no
+        provider's format or several. Set it if you make the first request before the first answer.
 
     Notes
     -----
@@ -170,7 +172,7 @@ class Conversation:
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
-        #: The conversation before the request in progress, if that may wait for a summary.
+        #: The conversation before the request in progress, if that request may wait for a summary.
         self._before: Data | None = None
 
     def add(self, *messages: Any) -> None:
@@ -185,7 +187,8 @@ class Conversation:
         Raises
         ------
         TypeError, ValueError
-            If an argument is not a message, or contains a value that cannot be sent or saved. No message is added then.
+            If an argument is not a message, or contains a value that cannot be sent or saved. In that case, no message
+            is added.
         """
         while True:
             before = self._pairing
@@ -246,7 +249,7 @@ class Conversation:
         Raises
         ------
         RuntimeError
-            If the function that writes this conversation's summary awaits it.
+            If the function that writes this conversation's summary awaits this method.
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -267,14 +270,14 @@ class Conversation:
     def to_json(self) -> str:
         """Return the conversation as JSON, as it is between two requests.
 
-        It never waits for a summary: while a request does, the conversation before that request is saved, with
-        everything added since.
+        This method never waits for a summary. While a request waits for one, the conversation before that request is
+        returned, with all messages added since.
 
         Returns
         -------
         str
-            JSON with the budget, the settings and the remaining messages. Functions are saved by name only, so pass a
-            function that writes summaries again when loading.
+            JSON with the budget, the settings and the remaining messages. Functions are saved by name only; when
+            loading, pass the functions again.
         """
         while True:
             with self._lock:
@@ -294,7 +297,7 @@ class Conversation:
         return SavedSettings.of(self._engine.rules, self._model, self._roles, self._section)
 
     def __repr__(self) -> str:
-        """Show the model, the messages and the tokens on one line, without locking."""
+        """Show the model, the number of messages and the tokens."""
         tally = self._engine.tally
         lines = [*tally.entries.values()]
         waiting = len(self._inbox)
@@ -331,7 +334,7 @@ class Conversation:
         Returns
         -------
         Conversation
-            The conversation; its next request equals the saved one's.
+            The conversation. Its next request equals that of the saved conversation.
 
         Raises
         ------

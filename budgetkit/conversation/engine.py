@@ -1,6 +1,6 @@
-"""Engine: the requests of a conversation, pruned, planned and written one by one.
+"""Engine: prune, plan and write the requests of a conversation.
 
-:class:`Conversation` controls the access of threads and tasks. A request takes five steps: compute the demand of every
+:class:`Conversation` controls access by threads and tasks. A request takes five steps: compute the demand of every
 section, compute the limit of the history, apply the policy's cuts, shorten new messages, and plan, cutting texts that
 do not fit. The whole request is then counted as its provider bills it; if it is too large, the steps are repeated.
 
@@ -12,7 +12,7 @@ After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and ass
     summaries       {1: "S"}                                    sent in place of slot 1, "qqqqq"
     the request     sss S aaaaaaa rrrrrr bbbbbbbbb tttt         30 tokens
     removed         qqqqq, summarised
-    last_stamps     before [1, 2, 3, 4], now [1, 7, 3, 4, 5, 6] so 1 leading message is unchanged: `stable`
+    last_stamps     before [1, 2, 3, 4], now [1, 7, 3, 4, 5, 6] only the first message is unchanged: `stable` is 1
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MOST_DEAD_SLOTS = 256  # slots that removed messages may take up
 
 @dataclass
 class Engine:
-    """The state of a running conversation, which makes its next request.
+    """The state from which a conversation's next request is made.
 
     Slots are positions of messages in the conversation; see :mod:`budgetkit.conversation.running_tally`.
     """
@@ -66,7 +66,7 @@ class Engine:
     # the messages removed at the next request, and those that each of its summaries replaces
     departed: dict[int, Removal] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
-    # the last request in its provider's format; None for a chat of plain texts
+    # the last request in its provider's format, or None for a chat of plain texts
     sent: SentRequest | None = None
     bare_demand: int = 0  # total demand, with each message counted alone
 
@@ -89,7 +89,7 @@ class Engine:
         return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:
-        """Yield the messages that each summary replaces; return the next request."""
+        """Yield the messages for each summary, and return the next request."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
@@ -325,7 +325,7 @@ class Engine:
         return self.sent.tokens(tally.sizes)
 
     def in_form(self, request: Request) -> Request:
-        """Write a request's messages in the provider's format."""
+        """Return a request with its messages in the provider's format."""
         if self.sent is None:
             return request
         messages = self.sent.written
@@ -404,7 +404,7 @@ class Engine:
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
-    """Return the budget with one section protected at the expense of the others."""
+    """Return the budget with a guaranteed floor for one section."""
     cap = budget.caps[section]
     return budget.assign(
         **{
@@ -418,7 +418,7 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
 
 
 def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
-    """Convert a passage to a message that is distinct for each turn."""
+    """Convert a passage to a message whose stamp differs in each turn."""
     message = Message({"role": "system", "content": passage.message.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=passage.tokens, past="", present="", stamp=stamp)
@@ -427,7 +427,7 @@ def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
 def _missing(plan: Plan) -> int:
     """Return the tokens by which a request exceeds the window.
 
-    Sections are sent whole even if the plan cuts their demand.
+    A section is sent whole even if the plan cuts its demand, so the cut tokens count as well.
     """
     return sum(grant.cut for grant in plan.grants) - plan.free
 

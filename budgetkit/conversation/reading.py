@@ -1,4 +1,4 @@
-"""Messages in any format, the memory budget, and passages joined in one message.
+"""Messages in any format, the tokens left for memory, and joined passages.
 
 A provider's message keeps its origin (:mod:`budgetkit.requests.reading.forms`), so that it is sent unchanged.
 """
@@ -32,7 +32,7 @@ from budgetkit.truncation import cutter
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are strings in most messages and then need no further checks.
 _TEXTS = {"role", "content", "name", "tool_call_id"}
-#: Fields of which a message, or an answer with a message, has at least one.
+#: A message, or an answer with a message, has at least one of these fields.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
@@ -107,7 +107,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Return True if a plain message is also an item of OpenAI Responses."""
+    """Return True if a plain message is also an OpenAI Responses item."""
     is_spoken = isinstance(value, Mapping) and value.get("role") in (
         "user",
         "assistant",
@@ -117,7 +117,7 @@ def _is_item(value: Any) -> bool:
 
 
 def provider_form(value: Any) -> Form | None:
-    """Return the provider format of a message, or None."""
+    """Return a message's provider format, or None if it has none."""
     return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
 
 
@@ -230,7 +230,7 @@ def memory_tokens(
     Parameters
     ----------
     model : str or Model
-        The model or its name; an unknown one gets 8,192 tokens and cl100k_base, with a warning.
+        The model or its name. An unknown name gets a window of 8,192 tokens and cl100k_base, with a warning.
     messages : sequence
         The conversation, in any format that :func:`budgetkit.load_trace` reads.
     directive : str
@@ -280,7 +280,7 @@ class Listing:
     entry : str, default "{text}"
         Template for each passage; "{number}" is its position, counting from 1.
     between : str, default "\n\n"
-        The separator between two entries, and between the title and the first.
+        The separator between two entries, and after the title.
 
     Raises
     ------
@@ -309,7 +309,7 @@ class Listing:
             raise ValueError(wrong_type("entry of a listing", self.entry, expected))
 
     def text(self, passages: Iterable[str]) -> str:
-        """Return the text of all passages."""
+        """Join the title and the texts of all passages."""
         entries = [
             self.entry.format(number=number, text=text) for number, text in enumerate(passages, 1)
         ]
@@ -320,7 +320,7 @@ AnyListings = Mapping[str, Listing | str] | Iterable[str] | None
 
 
 def listings_of(value: AnyListings) -> dict[str, Listing]:
-    """Return listings by section, treating a text as a title."""
+    """Convert the argument `as_one` to a Listing for each section."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -384,7 +384,7 @@ class ListedSection:
     def surplus(self, items: Sequence[Item]) -> int:
         """Return the tokens of the joint message beyond its texts.
 
-        The number is negative if the joined texts have fewer tokens.
+        The number is negative if the joined text has fewer tokens than the separate texts.
         """
         whole = {
             **items[0].payload.raw,
@@ -394,7 +394,7 @@ class ListedSection:
         return cost - sum(self.count(item.payload.text) for item in items)
 
     def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
-        """Cut an item's text to a limit, including its extra cost."""
+        """Cut an item so that its whole cost is within a limit."""
         paid = item.tokens - self.count(item.payload.text)
         shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
         if shorter is None:
@@ -411,9 +411,9 @@ def plan_with_listings(
     """Plan items whose sections may be sent as one message each.
 
     The surplus of a section is added to its best kept passage. The kept passages depend on the surplus, so planning is
-    repeated until nothing changes: {best: 300 + 12, second: 200} may no longer fit the best, and then the surplus
-    is also added to the second. Since surpluses and the passages with one only increase, this terminates, and the plan
-    never understates the request.
+    repeated until nothing changes. For example, the best passage (300 tokens) may no longer fit with a surplus of 12;
+    then the surplus is also added to the second-best passage. Neither a surplus nor the number of passages with a
+    surplus ever decreases, so the loop terminates and the plan never understates the request.
     """
     if not sections:
         return planned(items, cut)
@@ -463,7 +463,7 @@ def written_as_one(
 ) -> list[Data]:
     """Join the messages of each listed section into one.
 
-    It takes the place of the first one.
+    The joined message takes the place of the section's first message.
     """
     texts: dict[str, list[str]] = {}
     for section, message in messages:

@@ -38,7 +38,7 @@ class RequestRules:
     section : str
         The section that the policy prunes: the history.
     tell : bool
-        True if a text about the budget ends the request.
+        True if the request ends with a text about the budget.
     shorten : bool
         True if tool results may be shortened, and passages dropped, when they do not fit.
 
@@ -87,18 +87,18 @@ class RequestRules:
         if self.form is not None:
             check_choice("form", self.form, get_args(Form))
         empty = Message({"role": "tool", "content": ""})
-        for stage in self.policy.stages:  # an error now, not after a hundred turns
+        for stage in self.policy.stages:  # raise errors now, not after a hundred turns
             if isinstance(stage, DropToolResults):
                 self.shortened(empty, stage.placeholder, "placeholder")
             if isinstance(stage, CapResults):
                 self.shortened(empty, stage.most)
 
     def first_speaker(self, form: str | None) -> StartOn:
-        """Return the role that requests in a provider's format start with."""
+        """Return the role that must start a request in a provider's format."""
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:
-        """Return the function that writes summaries; default: the policy's own."""
+        """Return the given function that writes summaries, or the policy's own."""
         stages = self.policy.stages
         if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
             raise ValueError(
@@ -117,7 +117,10 @@ class RequestRules:
         check_sendable(messages)
 
     def least(self, message: Message, tokens: int) -> int:
-        """Return the minimum tokens of a message; only tool results can shrink."""
+        """Return the number of tokens to which a message can be shortened.
+
+        Only tool results can be shortened.
+        """
         if message.role not in RESULT_ROLES:
             return tokens
         least = LEAST_RESULT

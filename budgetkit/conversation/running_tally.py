@@ -14,9 +14,9 @@ An example with a window of 20 tokens and one token per letter, after "sss" (sys
     entries             sss  qqqqq    aaaaaaa    rrrrrr
     past                system 3, history 12                    tokens of earlier turns, even if dropped since
     present             current 6                               tokens of this turn, which begins at slot 3
-    before   not_entered     1        2          3              entered 0      the history has not seen them yet
+    before   not_entered     1        2          3              entered 0      they are not in the history yet
     after    not_entered                         3              entered 12     the question waits until its turn is over
-             history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
+             history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the other sections leave
 
 The pinned part of the history section, which policies cannot change, is its demand less the entered messages.
 """
@@ -48,7 +48,7 @@ from budgetkit.trace.tally import answered_call, passage_scores, present_section
 from budgetkit.truncation import cutter
 
 _OF_TEXTS = {"role", "content", "contexts"}
-_WAITS = 8  # turns before a call without a result is given up
+_WAITS = 8  # turns after which a call without a result is discarded
 
 
 @contextmanager
@@ -114,12 +114,12 @@ class TallyState:
     past: Counter[str] = field(default_factory=Counter)
     # Tokens that this turn puts in each section.
     present: Counter[str] = field(default_factory=Counter)
-    # Its messages: later section, and tokens.
+    # The messages of this turn: their section once the turn has passed, and their tokens.
     this_turn: dict[Whole, tuple[str, Whole]] = field(default_factory=dict)
     priming_section: str = (
         ""  # the section that counts the priming: that of the turn's first message
     )
-    # Tokens of the last request beyond the sum of its messages counted alone.
+    # Tokens of the last request minus the sum of its messages counted alone.
     surplus: Whole = 0
 
     # the summaries sent in place of older messages, by slot
@@ -129,9 +129,9 @@ class TallyState:
     not_entered: list[Whole] = field(default_factory=list)  # slots that the history lacks
     # Slot of the message that made a call, by the call's id.
     calling_slots: dict[str, Whole] = field(default_factory=dict)
-    # Calls of such a message that have no result yet.
+    # By slot of the calling message: its calls without a result so far.
     open_calls: dict[Whole, Annotated[set[str], SORTED]] = field(default_factory=dict)
-    # Results that wait for the results of the message's other calls.
+    # By slot of the calling message: results that wait for the results of its other calls.
     early_results: dict[Whole, list[Whole]] = field(default_factory=dict)
     # Calls without results, and results without calls.
     unsent: Annotated[set[Whole], SORTED] = field(default_factory=set)
@@ -146,7 +146,7 @@ class TallyState:
 
     # Providers' formats of the messages.
     forms: Annotated[set[str], SORTED] = field(default_factory=set)
-    is_text: bool = True  # whether no message has more than a role and a text
+    is_text: bool = True  # whether all messages consist of a role and a text only
     # The first system message, which tool schemas may follow.
     system: tuple[AnyMessage, ...] = ()
 
@@ -230,7 +230,7 @@ class RunningTally(TallyState):
         return entry.past
 
     def entering(self) -> list[int]:
-        """List the messages that enter the history at this request."""
+        """List the slots of messages that enter the history in this request."""
         section = self.rules.section
         return sorted(
             slot
@@ -246,7 +246,7 @@ class RunningTally(TallyState):
         self.entered += tokens
 
     def _resize(self, slot: int, tokens: int) -> None:
-        """Set the tokens of a message that is not in the history yet."""
+        """Set the tokens of a message that waits for the history."""
         slots = self.history.slots
         self.entries[slot] = replace(self.entries[slot], tokens=tokens)
         slots.tokens[slot] = self.rules.policy.arriving(tokens, slots.is_result[slot])
@@ -267,7 +267,7 @@ class RunningTally(TallyState):
         self.restamp(slot, message, tokens)
 
     def restamp(self, slot: int, message: Message, tokens: int) -> None:
-        """Mark a message as changed."""
+        """Replace a message and give it a new stamp."""
         entry = self.entries[slot]
         self.stamps += 1
         self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)
@@ -290,7 +290,7 @@ class RunningTally(TallyState):
         importance = rules.policy.importance(message)
         slots.add(arriving, unit, self.turn, is_result, importance, message.role)
 
-        # its sections; a result is pruned where its call is, in an earlier turn where the user spoke in between
+        # its sections; a result is pruned in its call's section, that of an earlier turn if the user spoke in between
         past = past_section(message, rules.roles)
         present = present_section(message, rules.roles)
         call = None if caller is None else self.entries.get(caller)
@@ -339,7 +339,7 @@ class RunningTally(TallyState):
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:
-        """Record a message's calls; return the slot of the call it answers."""
+        """Record a message's calls, or return the slot of the answered call."""
         answered = answered_call(message)
         if message.tool_calls:
             self.calling_slots.update({call.id: slot for call in message.tool_calls})
@@ -351,7 +351,7 @@ class RunningTally(TallyState):
         return caller
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
-        """Count messages as sent, a call together with its separate results."""
+        """Mark messages as sent, and add their tokens to the sums."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]
             sizes = self.rules.framing.messages(together, self.sizes)
@@ -396,7 +396,7 @@ class RunningTally(TallyState):
         }
 
     def compact(self) -> None:
-        """Discard the slots of dropped messages, and renumber the others from 0."""
+        """Discard the slots of dropped messages, and renumber the remaining slots."""
         slots = self.history.slots
         kept = {*self.entries, *self.summaries, *self.this_turn}
         if self.start < len(slots):
@@ -466,9 +466,9 @@ def shorten_results(
 
 
 def sent_at_least(tally: RunningTally, grant: Grant) -> int:
-    """Return the minimum tokens of a section.
+    """Return the fewest tokens with which a section can be sent.
 
-    Its passages can be dropped and its tool results shortened.
+    Passages can be dropped and tool results shortened; all else is sent in full.
     """
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
@@ -478,9 +478,9 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
 
 
 def drop_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Removal]:
-    """Drop the passages of a section that exceed a number of tokens.
+    """Drop passages until a section's demand is within a limit.
 
-    The section's allocation decides which ones to keep.
+    The section's allocation decides which passages to keep.
     """
     in_section = [passage for passage in tally.passages if passage.section == section]
     items = [Item(section, passage.tokens, passage.score) for passage in in_section]

@@ -1,13 +1,13 @@
 """Convert a conversation's settings to plain data and back.
 
-These include its policy, its counter and the options of its requests.
+The settings include the conversation's policy, its counter and the options of its requests.
 
     {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-5.4"}, "framing": {"name": "counter"},
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 
-Values are saved completely. A function, such as a counter, is saved by name only: pass it again when loading the
-conversation; its name is compared with the saved one.
+Values are saved completely. A function, such as a counter, is saved by name only, so pass it again when loading the
+conversation. Its name is compared with the saved name.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SavedSettings:
     def of(
         cls, rules: RequestRules, model: Any, roles: Roles | None, section: str | None
     ) -> SavedSettings:
-        """Return the settings as plain data, with those given by the user."""
+        """Return the settings of a conversation as plain data."""
         return cls(
             policy=plain_value(rules.policy),
             counter=_plain_counter(rules.count),
@@ -96,7 +96,7 @@ class SavedSettings:
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
-        """Reject settings that count differently; warn about other changes."""
+        """Reject settings that change the counts, and warn about other changes."""
         overridden = _decided(overridden)
         pairs = ((f.name, getattr(self, f.name), getattr(now, f.name)) for f in fields(self))
         changes = [change for change in pairs if change[1] != change[2]]
@@ -111,7 +111,7 @@ class SavedSettings:
 
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
-    """List the settings that arguments determine, including a model's."""
+    """List the overridden settings, including those that a model determines."""
     if "model" not in overridden:
         return overridden
     return {*overridden, "counter", "framing"}
@@ -119,7 +119,7 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Raise any error in the block as a ValueError about the saved text."""
+    """Reraise errors in the block as a ValueError about the saved text."""
     try:
         yield
     except (
@@ -203,7 +203,7 @@ def code_name(value: Any) -> str:
 
 
 def _plain_roles(roles: Roles | None) -> Data | None:
-    """Return the section of each role as plain data, or the name of a function."""
+    """Return the section of each role, or the name of a function."""
     if roles is None:
         return None
     if callable(roles):
@@ -233,7 +233,7 @@ def _opens_nothing(name: str) -> bool:
 
 
 def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
-    """Return a framing as plain data: by its name, its model or its fields."""
+    """Return a framing as plain data: its name, model or fields."""
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
     for name, framing_of_name in FRAMINGS.items():

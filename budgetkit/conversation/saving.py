@@ -42,11 +42,11 @@ from budgetkit.state import VERSION, check_version, plain_data
 
 
 class SavedSlot(NamedTuple):
-    """One slot of the history: its size and state, and its row of `Slots`."""
+    """One slot of the history: its size, state and row of `Slots`."""
 
     size: Whole  # its tokens in the history now
     state: Whole  # see budgetkit.pruning.history
-    gone: Whole  # the request at which it was dropped, or -1
+    gone: Whole  # the request in which it was dropped, or -1 if it was not dropped
     tokens: Whole  # of the original message
     unit: Whole  # the first slot of its unit
     turn: Whole
@@ -102,7 +102,7 @@ class SavedConversation:
     inbox: list[AnyMessage]
 
     def fill(self, tally: RunningTally, budget: Budget) -> list[Message]:
-        """Restore the messages of a tally; return those still to be counted."""
+        """Restore the messages of a tally, and return the uncounted ones."""
         if tally.rules.section != self.section:
             raise ValueError(
                 f"The saved conversation prunes {brief(self.section)}, not {brief(tally.rules.section)}. "
@@ -138,7 +138,7 @@ def saved(
 
 
 def restored(text: str) -> tuple[Budget, SavedConversation]:
-    """Read a saved conversation; return its budget and its other parts."""
+    """Read a saved conversation's budget and its other parts."""
     with refusing():
         data = json.loads(text)
         if not isinstance(data, dict):
@@ -153,9 +153,9 @@ def restored(text: str) -> tuple[Budget, SavedConversation]:
 
 
 def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
-    """Reject parts that refer to unknown messages.
+    """Reject a saved conversation that refers to unknown messages.
 
-    A request with them would fail or hang.
+    Its next request would fail or hang.
     """
     history = tally.history
     entries = tally.entries

@@ -1,7 +1,7 @@
 """Finished requests in their provider's format, counted as billed.
 
-A message may cost more or fewer tokens among others than alone, because of changes of speaker, parallel calls or merged
-messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
+A message may cost more or fewer tokens among other messages than alone, because of changes of speaker, parallel calls
+or merged messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
-#: Forms whose providers require a user message first.
+#: Formats whose providers require that a user message comes first.
 USER_FIRST = ("anthropic", "converse", "gemini")
 #: The fields for messages and system text in each form; only Converse has the last field.
 _BODIES = {
@@ -64,21 +64,21 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        Messages in order, in their original format or OpenAI's chat format. They belong to the conversation: copy a
-        message before you change it.
+        Messages in order, in their original format or OpenAI's chat format. The messages belong to the conversation:
+        copy a message before you change it.
     tools : list of dict
-        Tool schemas; Gemini's and Bedrock Converse's keep their wrapping.
+        Tool schemas. Those of Gemini and Bedrock Converse keep their wrapping.
     plan : Plan
         The plan, with the tokens and limit of each section.
     tokens : int
-        Size of the whole request by :func:`budgetkit.count_request`: messages, schemas, priming and the text about the
-        budget.
+        Size of the whole request as counted by :func:`budgetkit.count_request`: messages, schemas, priming and the text
+        about the budget.
     over : int
-        Tokens beyond the window; 0 unless the budget or the policy allows an overflow.
+        Tokens beyond the window, or 0 unless the budget or the policy allows an overflow.
     left : tuple of Removal
-        Messages dropped or shortened at this request, with reasons.
+        Messages dropped or shortened for this request, with reasons.
     summaries : tuple of str
-        Summaries written for this request; one that is not sent is in `left`, with a warning.
+        Summaries written for this request. A summary that is not sent is also in `left`, with a warning.
     stable : int
         Number of leading messages unchanged from the last request, which a prompt cache may hold.
     warnings : tuple of str
@@ -111,7 +111,7 @@ class Request:
 
 
 class TextSizes:
-    """A counter that caches texts while consecutive requests contain them.
+    """A counter that caches a text's tokens while consecutive requests contain it.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def uncounted_notices(names: Iterable[str]) -> list[str]:
 
 
 def is_sum(framing: Framing) -> bool:
-    """Return True if a chat of texts costs the sum of its messages."""
+    """Return True if a text-only chat costs the sum of its messages."""
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
 
 
@@ -174,7 +174,7 @@ class SentRequest:
         tools: Toolset,
         most_head: int | None = None,
     ) -> SentRequest:
-        """Write chat messages in a format, and read them back as the provider does."""
+        """Write chat messages in a format, and read them as providers do."""
         messages = write_messages(raws, form, most_head)
         if form == "chat":
             read = tuple(map(Message, messages.messages))
@@ -194,7 +194,7 @@ class SentRequest:
         )
 
     def tokens(self, count: Count) -> int:
-        """Count the whole request."""
+        """Count the tokens of the whole request."""
         return sum(count_charges(self.framing.charges(self.billed), count))
 
     @property

@@ -38,7 +38,7 @@ from budgetkit.requests.reading.writing import as_chat, as_it_came
 from budgetkit.trace import json_value, unpaired
 
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
-_BLOCK = 32  # units that are counted at once; then twice as many
+_BLOCK = 32  # units in the first block to count; each later block has twice as many
 _LOSSES = {
     "dropped": "does not fit and is omitted. Raise the limit, or shorten the message.",
     "shortened": "does not fit and is shortened. Raise the limit, or shorten the message.",
@@ -78,7 +78,7 @@ def newest(
     framing: Framing,
     start_on: StartOn,
 ) -> Newest | None:
-    """Return the newest messages that fit, or None if the engine is needed.
+    """Return the newest fitting messages, or None if the engine is needed.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def newest(
         system = [raws[place] for place in units.stay if units.roles[place] in SYSTEM_ROLES]
         remaining -= framing.schemas(tools, count, system[:1])
 
-    # From the newest unit on, as many as fit; if not even one fits, the newest alone.
+    # Keep as many of the newest units as fit, or the newest alone if none fits.
     oldest = len(raws)
     for start, tokens in _counted(units.leave, tokens_of):
         if tokens > remaining:
@@ -145,7 +145,7 @@ def _units(messages: Sequence[Any]) -> _Units | None:
             side.append(place)
             continue
 
-        # not a plain text: a call, one of the results that it waits for, or a result without a call
+        # not a plain text: a call, a result of an earlier call, or a result without a call
         raw = raws[place]
         if text is None and (role is None or "contexts" in raw or not is_plain(messages[place])):
             return None
@@ -234,7 +234,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with a record of the removed ones.
+    """A list of the messages that fit, with the removed messages recorded.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class Trimmed(list[Data]):
         waiting = [dict(raw) for raw in self._after]
         messages = read_values([self._before])
         unanswered = {*unpaired(messages)}
-        # From the end, because of several equal messages the newest are kept.
+        # Compare from the end, because the newest of several equal messages are kept.
         for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
             if waiting and waiting[-1] == raw:
@@ -318,8 +318,8 @@ def trim(
 ) -> Trimmed:
     """Trim messages to a number of tokens.
 
-    System messages and the last question are kept. Of the others, the oldest are dropped first, a tool call together
-    with its results; a tool result that is too large by itself is shortened.
+    System messages and the last question are kept. Of all other messages, the oldest are dropped first, and a tool call
+    is dropped together with its results. A tool result that is too large by itself is shortened.
 
     Parameters
     ----------
@@ -331,7 +331,8 @@ def trim(
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas sent with the request, which are counted, in any format (:mod:`budgetkit.requests.reading.tools`).
+        Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`). They are sent with the request and
+        counted.
     policy : Policy or str, optional
         The pruning policy or its name; default: drop the oldest messages first.
     framing : Framing, optional
@@ -344,16 +345,16 @@ def trim(
         Role of the first message after the system messages. The formats of Anthropic, Converse and Gemini always start
         with the user.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for the messages sent; default: the format that they came in.
+        The provider's format of the sent messages; default: that of the input.
 
     Returns
     -------
     Trimmed
         A list of dict with two more attributes: `left`, the dropped and shortened messages with reasons, and `warnings`
         about broken floors, a missing reserve for the answer, a changed newest message, and content that only the
-        provider can count. Messages keep their format, and those not shortened are unchanged; messages without a
-        provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the priming
-        they never exceed the budget.
+        provider can count. Messages keep their format, and messages that are not shortened are unchanged. Messages
+        without a provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the
+        priming they never exceed the budget.
 
     Raises
     ------
@@ -411,7 +412,7 @@ def trim(
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
-    # Otherwise the engine shortens messages; if that is not enough, only the required ones are kept.
+    # Otherwise the engine shortens messages; if that is not enough, only required messages are kept.
     conversation = read_values([conversation])
     request, engine = first_request(rules, conversation, tools)
     if request.over:
@@ -438,7 +439,7 @@ def trim(
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
-    """Convert a number of tokens to a budget for trimming; return a budget unchanged."""
+    """Convert a number of tokens to a budget, keeping budgets unchanged."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

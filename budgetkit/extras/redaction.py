@@ -40,8 +40,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between punctuation marks, keeps its number of tokens under the given counter, so
-    that demand, plans and replays with that counter stay the same. Anything that reads words gives other results: the
-    evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
+    that demand, plans and replays with that counter stay the same. Anything that reads words gives different results:
+    the evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class _Redaction:
             for part, redacted in zip(content, parts, strict=True)
             if isinstance(redacted, dict) and "text" in redacted
         ]
-        # From the end, because a text of one word is joined to both its neighbours.
+        # Join from the end, because a text of one word is joined to both its neighbours.
         for (text, part), (next_text, next_part) in reversed([*pairwise(texts)]):
             part["text"] = self.filler.joined(part["text"], next_part["text"], text + next_text)
         return parts
@@ -275,9 +275,9 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Return the longest listed name at the start of a model's name.
+    """Return the longest listed prefix of a model's name, or None.
 
-    The path, the date and the fine-tuning suffix are removed.
+    The path, the date and the fine-tuning suffix are removed. The result is None if no listed name matches.
     """
     if not isinstance(name, str):
         return None

@@ -1,4 +1,4 @@
-"""Advice: warnings and findings about a budget and its plan, each with its fix.
+"""Advice: warnings and findings about a budget and its plan, with fixes.
 
 - `warnings_of`: losses of one plan, and conflicts of reserves and caps.
 - `findings`: problems of the budget itself, before any request is planned.
@@ -6,8 +6,8 @@
       trigger reached   <=>  mark(trigger) <= most that the base can hold
       target holds      <=>  mark(target) > tokens that are never cut
 
-This module puts the records of the arithmetic (`Grant`, `Loss`, `Budget`) into words. The shares below are choices, not
-measurements.
+This module describes the results of the arithmetic (`Grant`, `Loss`, `Budget`) in words. The shares below are choices,
+not measurements.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Name the window that avoids a loss, if planning again confirms it."""
+    """Describe a larger window that avoids a loss, with its verified size."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -166,7 +166,7 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the unused tokens of the other sections' caps, largest first."""
+    """Return the unused cap tokens of other sections, largest first."""
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
@@ -196,7 +196,7 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice about a missing reserve for the answer, with its fix."""
+    """Yield a notice if a reserve for the answer is missing."""
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -205,7 +205,7 @@ def missing_answer(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer_notices(budget: Budget) -> list[str]:
-    """Return a warning if a reserve for the answer is needed but missing."""
+    """Return a warning if a needed reserve for the answer is missing."""
     return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
@@ -234,7 +234,7 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
-LONGEST_RUN: Final = 5  # requests one after the other that each lose something
+LONGEST_RUN: Final = 5  # consecutive requests that each lose messages
 MOST_DAYS: Final = 365
 #: Fixes for an estimate without a buffer.
 ADD_BUFFER: Final = 'add one, such as Reserve("safety", Share(0.1))'
@@ -271,7 +271,7 @@ class Case:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     model : budgetkit.models.Model, optional
         The model that answers.
     policy : budgetkit.pruning.policies.Policy, optional
@@ -285,10 +285,10 @@ class Case:
     cache_minimum : int
         Minimum size of a cached prompt at the provider, in tokens.
     price_step : int
-        Prompt size above which the price rises, in tokens; 0 if unknown.
+        Prompt size above which the price rises, in tokens, or 0 if unknown.
     estimated_by : str, optional
-        The counter that estimates the model's tokens; empty if they are not estimated. Default: an estimate is assumed
-        unless the model's own encoding is shipped.
+        The counter that estimates the model's tokens, or "" if they are counted exactly. Default: the tokens are
+        assumed to be estimated unless the model's own encoding is shipped.
     today : date, optional
         Today's date, to check the age of the facts about the model; default: no check.
     """
@@ -307,7 +307,7 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer, by the model's limit or the budget's."""
+        """Maximum tokens of an answer, from the model or the budget."""
         tokens: int | None = (self.model or self.budget).max_output
         return tokens
 
@@ -324,7 +324,7 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Minimum tokens of the sections that are never pruned: their demand or floors."""
+        """Minimum tokens of all sections except the remainder."""
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):
@@ -338,7 +338,7 @@ class Case:
 
 
 class _Checks(Case):
-    """The checks of a budget, one method for each code of a finding."""
+    """The checks of a budget, one method for each code."""
 
     def find_reserve_above_output(self) -> Notices:
         yield from unused_answers(self.budget, self.longest)
@@ -363,7 +363,7 @@ class _Checks(Case):
     def find_target_below_fixed(self) -> Notices:
         fixed = self.fixed
         for stage in getattr(self.policy, "stages", ()):
-            # A target of 0, which clears all results except the intact ones, is intended.
+            # A target of 0, which clears all results except the intact results, is intended.
             if target := getattr(stage, "target", None):
                 mark, _ = self.mark(target, stage.of)
                 stays = 1 if stage.of == "limit" else fixed
@@ -526,14 +526,14 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     **facts
         Further facts, as fields of `Case`; None means unknown.
 
     Returns
     -------
     tuple of Finding
-        The problems in the order of `CODES`. Empty if there are none.
+        The problems in the order of `CODES`, or an empty tuple if there are none.
 
     Examples
     --------

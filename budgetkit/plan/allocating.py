@@ -1,6 +1,6 @@
 """Grants in tokens for sections that can be cut anywhere.
 
-One demand is planned at a time, or many in arrays.
+Demands are planned one at a time, or many at once as arrays.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def allocate_in_order(
     for allocation, own_cap, _, held_tokens in budget.allocation_order:
         cap: Any = own_cap
         asks = demand[allocation.section]
-        # 1. The section may take the rest of the window, of the shared pool, or of the tokens divided by weight.
+        # 1. The section may take the remaining tokens of the window or the shared pool, or its part of them by weight.
         limit = left.limit(allocation, cap, held_tokens)
         # 2. If it is required, it may take its whole demand, even beyond the tokens left.
         if allocation.required:
@@ -75,12 +75,12 @@ def allocate_in_order(
                     cap = most(cap, asks)
                 else:
                     cap = sections.required_cap(allocation, cap)
-        # 3. The cap is applied last, so that neither a requirement nor a floor can pass it.
+        # 3. The cap is applied last, so that neither a requirement nor a floor can exceed it.
         if cap is not None:
             limit = least(limit, cap)
         limit = most(limit, 0)
-        # 4. The section takes its tokens, from its own reserve first; only the rest reduces the tokens of later
-        # sections.
+        # 4. The section takes its tokens, from its own reserve first; only tokens beyond that reserve reduce the tokens
+        # of later sections.
         granted = sections.take(allocation, limit, cap, asks)
         left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
         yield allocation, limit, granted
@@ -133,22 +133,22 @@ class _TokensLeft:
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return a section's limit before its cap is applied.
 
-        Its floor is no longer set aside afterwards.
+        Afterwards, the section's floor is no longer set aside.
         """
         floor = self.promised.get(allocation.section, 0)
         # Everything left, less the floors of later sections, plus the reserve of this section alone.
         self.waiting = self.waiting - floor
         limit = self.remaining - self.waiting + held_tokens
         # Without a cap, it may take no more than the shared pool has. If the sections without a cap share the pool, the
-        # floors of the others stay in it.
+        # floors of later sections stay in it.
         if cap is None and self.shares_pool:
             self.waiting_uncapped = self.waiting_uncapped - floor
             pool = self.pool
             if self.together:
                 pool = pool - self.waiting_uncapped
             limit = self.least(limit, pool)
-        # With a weight, it may take its floor, its own reserve and its part of the rest. Tokens that another weighted
-        # section does not want are divided among the others.
+        # With a weight, it may take its floor, its own reserve and its part of the remaining tokens. Tokens that
+        # another weighted section does not want are divided among the remaining sections.
         if allocation.weight:
             self.weighted.remove(allocation)
             remaining = limit - floor - held_tokens
@@ -176,12 +176,12 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
 
     Examples
     --------
-    Share 100 tokens 1 : 1 with a section that asks for 10, and with one that asks for all of them.
+    Share 100 tokens equally with a section that asks for 10, and with a section that asks for all of them.
 
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
-    # A section that wants less than its part takes only that, which leaves more for the others; after one round for
+    # A section that wants less than its part takes only that and leaves more for other sections; after one round for
     # each section nothing changes. Conditions are 1 or 0, so that arrays of windows can be divided at once.
     left = remaining
     weights_left = weight + sum(other_weight for other_weight, _ in others)

@@ -47,7 +47,7 @@ class RequestBatch:
     demand: pd.DataFrame
     items: Callable[[int], Items] | None = None
     cut: Cut | None = None
-    # Several figures use the same two budgets: the current one and a pinned one.
+    # Several figures use the same two budgets: the current and the pinned budget.
     _kept: list[tuple[Budget, Columns]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -178,13 +178,13 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return the tokens of each request's units that fit, from the front."""
+        """Return the tokens of each request's first units that fit."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return the tokens of the first units that reach a floor."""
+        """Return the tokens of each request's first units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
@@ -207,7 +207,7 @@ class Stacks(SectionArrays):
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, _demand: Any) -> Ints:
-        """Return the tokens kept of a section, for each request."""
+        """Return the tokens that each request keeps of a section."""
         stack = self.stack(allocation)
         granted = stack.total
         if cap is not None:
@@ -272,7 +272,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     demands : DataFrame, shape (rows, sections)
         Demands in tokens, one column per section, for turns of a conversation or for many conversations. Sections
         without a column have no demand.
@@ -280,8 +280,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands` (``row`` if it
-        has none), section, demand, limit, granted, cut (int64, tokens).
+        A tidy frame with one row for each row of `demands` and each section. Columns: the names of the index of
+        `demands` (``row`` if it has none), section, demand, limit, granted, cut (int64, tokens).
 
     Raises
     ------
@@ -310,12 +310,12 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan for each value of one or two lines.
+    """Plan a demand with each value of one or two budget lines.
 
     Parameters
     ----------
     budget : Budget
-        The budget to change. Values that over-commit the window are planned with a signed deficit.
+        The budget to change. If a value overcommits the window, the deficit is a negative number.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
         The demand of each section, in tokens; a frame has one row per turn or per conversation.
     **lines
@@ -324,9 +324,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Returns
     -------
     DataFrame
-        Tidy: one row for each value (or pair of values), row of `demand` and section. Columns: the lines
-        (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section, demand,
-        limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
+        A tidy frame with one row for each value (or pair of values), each row of `demand` and each section. Columns:
+        the lines (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section,
+        demand, limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
 
     Raises
     ------
@@ -406,7 +406,8 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
         The varied lines.
     of : {"turns", "conversations"}
         The unit: each row of the demand, or each conversation, which counts as cut if any of its turns is. The levels
-        of the demand's index other than "turn" identify the conversation; without turns each row is one.
+        of the demand's index other than "turn" identify the conversation; without that level, each row is a
+        conversation.
 
     Returns
     -------

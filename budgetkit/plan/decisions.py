@@ -44,7 +44,7 @@ class Grant:
     limit: int
     granted: int
 
-    # Planning makes many of these; this explicit method takes a third of the time of the generated one.
+    # Planning makes many grants; this explicit method takes a third of the time of the generated method.
     def __init__(self, section: str, demand: int, limit: int, granted: int) -> None:
         fields = self.__dict__
         fields["section"], fields["demand"], fields["limit"], fields["granted"] = (
@@ -87,7 +87,7 @@ class Decision:
     Parameters
     ----------
     item : Item
-        The item; if it was cut, the shortened item.
+        The item, shortened if it was cut.
     section : str
         Name of the item's section.
     tokens : int
@@ -95,7 +95,7 @@ class Decision:
     kept : int
         Tokens of the item that are kept.
     outcome : {"kept", "cut", "dropped"}
-        Whether the item is kept, cut or dropped.
+        The outcome of the decision.
     reason : str
         The reason for the outcome, one of `REASONS`.
 
@@ -117,7 +117,9 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions as columns, computed on first access; a `Decision` is a view of one row.
+    """Decisions as columns that are computed on first access.
+
+    An element is a `Decision`, a view of one row.
 
     Examples
     --------
@@ -218,7 +220,7 @@ class Decisions:
         return rows[~np.isin(rows, [*self.cuts])]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per item.
+        """Return a frame with one row per item.
 
         Examples
         --------
@@ -309,9 +311,9 @@ class Loss:
 
 
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Return the reason for a loss: a full window or a full pool.
+    """Return whether a full window or a full pool caused a loss.
 
-    A pool can be full while tokens claimed by caps are left.
+    The pool can be full while tokens that caps claim remain.
 
     Examples
     --------
@@ -346,7 +348,7 @@ def losses_of(
                 losses.append(Loss(allocation, demand, reason, tokens, int(mine.sum()) - cut, cut))
             continue
 
-        # With plain numbers, a cap cuts the excess or the whole section; the rest is lost to the window.
+        # With plain numbers, a cap cuts the excess or the whole section; any further loss is due to the full window.
         cap = budget.caps[grant.section]
         over = 0
         if cap is not None and demand > cap:

@@ -1,8 +1,8 @@
 """Plans of whole items, each kept, cut or dropped for a reason.
 
-Sections are allocated one after the other, and `fit` chooses the items that each keeps. The two main reasons to drop an
-item are that it exceeds its section's cap, for which a higher cap helps, and that the window is full, for which a
-larger window helps.
+Sections are allocated one by one, and `fit` chooses the items that each section keeps. There are two main
+reasons to drop an item: it exceeds its section's cap, which a higher cap would prevent, or the window is full, which a
+larger window would prevent.
 
 The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
 first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
@@ -53,9 +53,9 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     demand : mapping of str to int
-        The demand of each section, in tokens; 0 for sections not listed.
+        The demand of each section, in tokens. Sections not listed have no demand.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     Parameters
     ----------
     budget : Budget
-        The window and its lines.
+        The window, its reserves and its sections.
     items : iterable of Item, or Items
         The items to fit, oldest first within a section.
     cut : callable, optional
@@ -149,19 +149,19 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
 @dataclass(slots=True)
 class _Outcome:
-    """The outcome of one section's units, or of all units in the pool."""
+    """The outcome of all units in one section or in the pool."""
 
     lines: tuple[Allocation, ...]  # of the sections whose units these are
     units: Units
-    reasons: bytearray  # why each unit is gone, in the units' order; FITS, which is 0, if it stays
+    reasons: bytearray  # why each unit is dropped, in the units' order, or FITS (0) if it is kept
     granted: int  # tokens of the units that stay
 
 
 class _Choice(Sections):
     """The items chosen by each section during the allocation.
 
-    The reason for each dropped unit is recorded during the allocation; columns with one number per item are built from
-    these on first access.
+    The reason for each dropped unit is recorded during the allocation. Columns with one number per item are built from
+    these reasons on first access.
     """
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
@@ -169,18 +169,18 @@ class _Choice(Sections):
         self.columns = columns
         self.cut = cut
         self.outcomes: dict[str, _Outcome] = {}  # by section, once it is allocated
-        self.cuts: dict[int, Item] = {}  # the shorter item, by the position of the whole one
+        self.cuts: dict[int, Item] = {}  # the shortened item, by the position of the original item
         self.pool: tuple[Allocation, ...] = ()
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
-        # Positions of items that are dropped because the rest of their group was.
+        # Positions of items that are dropped because other items of their group were.
         self.orphans: Ints | list[int] = []
         self._item_columns: tuple[Ints, Reasons] | None = None
 
     def item_columns(self) -> tuple[Ints, Reasons]:
         """Return the kept tokens and the reason of each item.
 
-        Computed once, after the last decision.
+        They are computed once, after the last decision.
         """
         if self._item_columns is None:
             self._item_columns = self._columns()
@@ -193,7 +193,7 @@ class _Choice(Sections):
             of_units = np.frombuffer(outcome.reasons, np.int8)
             reasons[self._rows(outcome)] = of_units[outcome.units.unit]
 
-        # It keeps all of its tokens or none, unless it was cut inside or its group is gone.
+        # An item keeps all of its tokens or none, unless it was cut or its group is gone.
         kept_tokens = np.where(reasons == FITS, self.columns.tokens, 0)
         kept_tokens[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
         kept_tokens[self.orphans] = 0
@@ -221,7 +221,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of sections, in the first one's order of keeping."""
+        """Return the units of sections, in the first section's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -237,7 +237,8 @@ class _Choice(Sections):
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised if its first item needs more.
 
-        The first item of a required section is never dropped. If it cannot be cut to the cap, its size is the cap.
+        The first item of a required section is never dropped. If it cannot be cut to the cap, its size replaces the
+        cap.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -259,7 +260,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose units within a shared limit, and cut the first unit beyond it."""
+        """Choose units within a limit, and cut the first unit beyond it."""
         allocation = lines[0]  # its rules apply to all lines
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -295,7 +296,7 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
-        """Return an item cut to the tokens left, or None if nothing would remain.
+        """Return a shortened item, or None if nothing of it remains.
 
         Groups are kept or dropped as a whole, even across sections, and never cut.
         """
@@ -322,7 +323,7 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the rest of broken groups; return True if there are any.
+        """Drop the remaining items of broken groups, and return True if any.
 
         For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
         """
@@ -347,18 +348,18 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Return the reason for each unit, and the tokens of the units that fit."""
+    """Return each unit's reason, and the tokens of the kept units."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
-    # First the limit of items, then the cap, then the rest of the window.
+    # Apply the limit of items, then the cap, then the limit of the section.
     most_units = allocation.limit_items
     if most_units is not None and most_units < len(reasons):
         reasons[most_units:] = bytes([BEYOND_BEST]) * (len(reasons) - most_units)
         granted = units.sums[most_units]
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
-        # If the first dropped unit starts within the rest of the window and ends beyond it, no higher cap keeps it.
+        # If the first dropped unit begins within the remaining window and ends beyond it, no higher cap keeps it.
         if granted < limit < cap and allocation.overflow == "truncate":
             reasons[reasons.index(OVER_CAP)] = WINDOW_FULL
     if granted > limit and not allocation.required:
@@ -371,21 +372,21 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units for a given reason down to a limit, and return the tokens kept."""
+    """Drop units down to a limit, and return the tokens kept."""
     # Either the whole section is dropped, or a number of its first units is kept.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)
         reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
         return units.sums[number_kept]
 
-    # Otherwise units are chosen one by one from those that earlier limits kept; `places` has their positions.
+    # Otherwise units are chosen one by one from the units that earlier limits kept; `places` has their positions.
     places: Sequence[int] = range(len(reasons))
     if reasons.count(FITS) < len(reasons):
         places = [place for place in places if reasons[place] == FITS]
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
 
-    # Keep the first ones, and the listed later ones.
+    # Keep the first units, and the listed later units.
     number_kept, later_units = select(units, limit, fill)
     for place in places[number_kept:]:
         reasons[place] = reason

@@ -43,8 +43,8 @@ class Item:
     payload : object
         Content of the item, such as a message, passed through unchanged.
     roles : mapping of str to str or None
-        The role table that assigned its section, used to detect a plan with another table. Ignored when items are
-        compared.
+        The role table that assigned its section, used to detect a plan with another table. This field is ignored when
+        items are compared.
 
     Raises
     ------
@@ -85,7 +85,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
+KNAPSACK_CELLS = 2_000_000_000  # units times limit; a larger table takes minutes and gigabytes
 
 
 @dataclass(eq=False)
@@ -97,11 +97,11 @@ class Units:
     tokens : list of int
         Size of each unit.
     scores : list of float or None
-        Scores of the units; None if not needed.
+        Scores of the units, or None if they are not needed.
     order : sequence of int
         Number of the unit at each position.
     number : list of int or None
-        Number of each item's unit; None if each item is a unit of its own.
+        Number of each item's unit, or None if each item is a unit of its own.
     sums : list of int
         Running sum of the units' tokens, from 0 to the total.
 
@@ -134,7 +134,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return the number of units from the front that fit.
+        """Return how many of the first units fit in a limit.
 
         Examples
         --------
@@ -165,7 +165,7 @@ class Units:
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
     """Choose the units that fit in a limit.
 
-    The result is the number of units kept from the front, and the positions of later ones.
+    The result is the number of first units that are kept, and the positions of later kept units.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _knapsack(units: Units, limit: int) -> list[int]:
         taken.append(np.packbits(better))
         best = np.where(better, with_it, best)
 
-    # from the last unit to the first: the units of the best choice
+    # Collect the units of the best choice, from the last unit to the first.
     stays = []
     remaining = limit
     for place in reversed(range(len(taken))):
@@ -239,7 +239,7 @@ Number = TypeVar("Number", int, float)
 class Items:
     """Counted items by section, prepared for repeated planning.
 
-    `budgetkit.fit` builds one for each call; build it once to plan the same items with many budgets.
+    `budgetkit.fit` builds this object in each call. Build it yourself to plan the same items with many budgets.
 
     Examples
     --------
@@ -289,7 +289,7 @@ class Items:
 
     @cached_property
     def group(self) -> Ints:
-        """Group number of each item, or -1 without a group."""
+        """Group number of each item, or -1 if it has no group."""
         codes = {
             group: code for code, group in enumerate({item.group: 0 for item in self.items})
         } | {None: -1}
@@ -297,7 +297,7 @@ class Items:
 
     @cached_property
     def has_split_groups(self) -> bool:
-        """True if a group, such as a call and its result, has members in two sections."""
+        """True if a group (such as a call and result) spans sections."""
         if not self.is_grouped:
             return False
         pairs = {(item.group, item.section) for item in self.items if item.group is not None}
@@ -338,7 +338,7 @@ class Items:
     ) -> Units:
         """Return the units of some sections, in order of keeping.
 
-        They are computed once.
+        The units are computed once.
 
         Examples
         --------
@@ -392,9 +392,9 @@ class Items:
 def _best_first(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[int]:
-    """Order units by falling importance, then by falling score.
+    """Order units by descending importance, then by descending score.
 
-    Ties keep their order; scores of NaN come last.
+    Equal units keep their order, and units with a score of NaN come last.
     """
     scores = _floats([item.score for item in section_items])
     one = (
@@ -432,7 +432,7 @@ def _weights(
 
 
 def _unit_numbers(section_items: list[Item]) -> list[int]:
-    """Return the unit number of each item, in order of the units' first items.
+    """Return each item's unit number, in order of the units' first items.
 
     >>> _unit_numbers([Item("a", 1, group=group) for group in (None, 7, None, 7)])
     [0, 1, 2, 1]
@@ -445,7 +445,7 @@ def _unit_numbers(section_items: list[Item]) -> list[int]:
 
 
 def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
-    """Add up a column by unit; without numbers, each item is a unit."""
+    """Add up a column by unit, unless each item is a unit."""
     if number is None:
         return column
     sums: list[Any] = [0] * (max(number, default=-1) + 1)
@@ -455,7 +455,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the maximum of each unit, or NaN if it contains one."""
+    """Return the maximum of each unit, or NaN if it contains NaN."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -464,7 +464,7 @@ def _highest(column: Sequence[float], number: list[int]) -> list[float]:
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Return the error for the first entry that is not a proper item."""
+    """Return the first invalid item's error, or None if all are valid."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(

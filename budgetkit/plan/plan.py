@@ -1,4 +1,4 @@
-"""Plan: one grant per section, one decision per item, and the tokens left."""
+"""Plan: grants for sections, decisions about items, and the tokens left."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Plan:
     grants : tuple of Grant
         One grant per section, in the order of the prompt.
     decisions : Decisions
-        One decision per item. Empty for a plan of plain numbers.
+        One decision per item, or none for a plan of plain numbers.
 
     Examples
     --------
@@ -136,14 +136,14 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Tokens left in the window; negative if required sections exceed it."""
+        """Tokens left in the window, negative if required sections exceed it."""
         return self.budget.window - self.used - self.reserved
 
     @property
     def remainder(self) -> int:
         """Tokens left for the budget's remainder, regardless of its demand.
 
-        A negative number is the number of missing tokens.
+        A negative number means that so many tokens are missing.
 
         Raises
         ------
@@ -169,8 +169,8 @@ class Plan:
 
         ``token_usage_by_source`` has the tokens of each non-empty section, and ``shared_pool_usage`` the tokens of
         sections without a cap. ``budget_overflow_by_source`` is the number of items dropped or cut because of their
-        section's cap, ``window_overflow_by_source`` the number lost because the window or the pool was full. A plan of
-        plain numbers gives tokens instead of items there.
+        section's cap, and ``window_overflow_by_source`` the number lost because the window or the pool was full. For a
+        plan of plain numbers, these two fields count tokens instead of items.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class Plan:
         return losses_of(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:
-        """Explain why an item was kept or lost, and how to keep it.
+        """Explain why an item was kept or lost, and suggest changes.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Plan:
         Returns
         -------
         Why
-            The reasons in order, and the smallest single changes that would keep it, verified by planning again.
+            The reasons in order, and the smallest single changes that would keep the item, verified by planning again.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Plan:
         return explain(self, of, self.replan)
 
     def frame(self) -> pd.DataFrame:
-        """Return the diagnostics, one row per section.
+        """Return a frame with the result of each section.
 
         Returns
         -------
@@ -333,7 +333,9 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
 
 
 def raise_if_overrun(plan: Plan) -> Plan:
-    """Raise an error if a plan overflows; warn about misspelled sections.
+    """Return a plan, or raise an error if it overflows.
+
+    Sections with misspelled names cause a warning.
 
     Examples
     --------

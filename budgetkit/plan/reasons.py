@@ -1,4 +1,4 @@
-"""Why: reasons for a loss, and the smallest changes that would prevent it.
+"""Why: reasons for a loss, and the smallest changes that prevent it.
 
 Each change is found by planning again with other values until two adjacent values are found, one of which keeps the
 item while the other does not. There is no closed formula, because the tokens left by one section go to the next.
@@ -43,7 +43,7 @@ class Mend:
     sentence : str
         The change in words.
     budget : Budget, optional
-        The changed budget; None if the item itself changes.
+        The changed budget, or None if the item itself changes.
     """
 
     line: str
@@ -68,10 +68,10 @@ class Why:
     reasons : tuple of str
         The reasons, from the section's limit down to the item.
     mends : tuple of Mend
-        The smallest changes that would keep all of it, each verified by planning again. Each changes one line or, if no
-        single line suffices, a cap and the window together.
+        The smallest changes that would keep the whole item or section, each verified by planning again. Each changes
+        one line or, if no single line suffices, a cap and the window together.
     unmended : str
-        The reason if something was lost and no change keeps it. Empty otherwise.
+        The outcome in a very large window if no change prevents a loss, otherwise "".
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Why:
 
 
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
-    """Explain the outcome of an item or section, and how to keep it."""
+    """Explain the outcome of an item or section, and suggest changes."""
     decisions = plan.decisions
     row: Any = None
     if isinstance(of, str) or not len(decisions):
@@ -145,7 +145,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
-    """Explain a section's limit: its demand, its cap, and the grants before it."""
+    """Explain a section's limit, from its cap or the grants before it."""
     budget = plan.budget
     grant = plan[section]
     name = one_line(section)
@@ -161,7 +161,7 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
 
 
 class _LossExplainer:
-    """A lost item or section, with the single changes that may keep it."""
+    """A lost item or section, with the changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:
         budget = plan.budget
@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the smallest changes that keep it."""
+        """Return the smallest changes that keep the item or section."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -187,7 +187,7 @@ class _LossExplainer:
         return tuple(mends)
 
     def unmended(self) -> str:
-        """Describe the outcome in an unlimited window."""
+        """Describe the outcome in a window where grants no longer grow."""
         budget = self._changed({"window": self.settled})
         if budget is None:
             return f"No change keeps it: a window of {self.settled:,} tokens is still too small for reserves and caps."
@@ -295,7 +295,7 @@ class _LossExplainer:
         deficit = self.plan.budget.deficit
         size = nearest_value(lambda n: self._keeps(self._changed(changes(n))), now, far)
         if size is not None and self._changed(changes(size), deficit) is None:
-            # It is kept there, but the claims exceed the window; they may not at larger values.
+            # At this value the item is kept, but the claims exceed the window; at values further away they may fit.
             size = nearest_value(
                 lambda n: self._keeps(self._changed(changes(n), deficit)), size, far
             )
@@ -326,7 +326,7 @@ class _LossExplainer:
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
     """Return the passing value nearest to `near`, or None if `far` fails.
 
-    The value has been tested, and its neighbour closer to `near` fails.
+    The neighbour of that value that is closer to `near` has been tested and fails.
 
     Examples
     --------
@@ -350,12 +350,12 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
     """Return the window beyond which grants no longer grow.
 
     In that window each share is as large as needed or as its `at_most` allows, and the usable window holds the whole
-    demand. If the reserves take the whole of any window, it is the window at which all other lines stop growing.
+    demand. If the reserves fill every window, the result is the window at which all other lines stop growing.
 
     Parameters
     ----------
     budget : Budget
-        The lines of the budget; its window is ignored.
+        The budget, whose window is ignored.
     needs : mapping of str to int
         Maximum demand of each section, in tokens.
 
@@ -416,7 +416,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size, or its maximum."""
+    """Return the window in which a share reaches a size or maximum."""
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

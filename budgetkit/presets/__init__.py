@@ -22,7 +22,7 @@ from budgetkit.presets.translation import Translation, translate
 
 #: Typical sizes of the components of a working memory, in tokens.
 TYPICAL = Table(lambda: read_toml("presets.toml")["typical"])
-#: Usual ranges of these sizes, in tokens; the history takes the rest.
+#: Usual ranges of these sizes, in tokens; the history takes the remaining tokens.
 TYPICAL_RANGES = Table(lambda: read_toml("presets.toml")["typical_ranges"])
 
 
@@ -92,7 +92,7 @@ _SHIPPED = {
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Return the shipped presets, and those of plug-ins, which are imported when called."""
+    """Return shipped presets and plug-ins, which are imported when called."""
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:

@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 def window_of(window: Window) -> dict[str, Any]:
     """Return the budget fields that depend on the window.
 
-    These are its size, its kind and the longest answer.
+    They are the window's size, its kind and the model's longest answer.
 
     Examples
     --------
@@ -63,12 +63,12 @@ def chat(
 ) -> Budget:
     """Split a window for a conversation with moderate retrieval.
 
-    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the rest.
+    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the remaining 20 %.
 
     Parameters
     ----------
     window : int, Model or str
-        Context window in tokens, or the model or the name of a model that has it.
+        Context window in tokens, or a model or its name.
     output : float, int or Share, default 0.15
         Reserve for the answer, in tokens or as a part of the window. A part is at most the model's longest answer.
     fill : {"prefix", "skip", "knapsack"}
@@ -79,7 +79,7 @@ def chat(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def rag(
 ) -> Budget:
     """Split a window dominated by retrieval.
 
-    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
+    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the remaining 20 %.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def rag(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def agent(
     """Split a window for an agent with tools.
 
     System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
-    pool has the rest.
+    pool has the remaining 10 %.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def agent(
     Returns
     -------
     Budget
-        A budget with the remainder "conversation"; an overflow is an error.
+        A budget whose remainder is "conversation". An overflow raises an error.
 
     Raises
     ------
@@ -252,14 +252,14 @@ def working_memory(
 
     history = window - system - procedure - knowledge - episodes - current - output
 
-    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: one counts
-    the current message and reserves the answer's tokens; the other reserves a fixed 500 for the current message and its
-    tool results, in a window that already leaves room for the answer.
+    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: the first
+    counts the current message and reserves the answer's tokens; the second reserves a fixed 500 for the current message
+    and its tool results, in a window that already excludes the answer.
 
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Context window in tokens, or a model that has it. Below 8,096 tokens the default `output`, `knowledge` and
+        Context window in tokens, or a model or its name. Below 8,096 tokens the default `output`, `knowledge` and
         `episodes` exceed the window; pass smaller amounts.
     output : int, float or Share, default 4,096
         Reserve for the answer.
@@ -273,15 +273,15 @@ def working_memory(
         Tokens that a plan guarantees to the history, even if the window overflows. A running conversation breaks the
         guarantee rather than exceed the window.
     best : int, optional
-        Maximum number of passages and of episodes; None for any number. Default: 3.
+        Maximum number of passages and of episodes, or None for any number. Default: 3.
     kind : {"shared", "input", "usable"}, optional
-        Content of the window; "usable" already leaves room for the answer, so `output` claims nothing. Default: the
+        Content of the window; "usable" already excludes the answer, so `output` is not subtracted. Default: the
         kind of the model's window, or "shared".
 
     Returns
     -------
     Budget
-        A budget with the remainder "history"; a deficit is a negative number.
+        A budget whose remainder is "history". A deficit is a negative number.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def working_memory(
 
     Examples
     --------
-    The example of each document.
+    The examples of both documents:
 
     >>> import budgetkit as bk
     >>> demand = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
@@ -335,7 +335,7 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Split a window as the memory engine does, with the remainder for memory.
+    """Split a window as the memory engine does, with memory as remainder.
 
     By default, both reserves are shares of the window.
 
@@ -344,7 +344,7 @@ def memory_engine(
     Parameters
     ----------
     window : int, Model or str
-        Context window in tokens, or a model that has it.
+        Context window in tokens, or a model or its name.
     output : int, float or Share
         Reserve for the answer; default: 15 % of the window, from 500 to 4,096 tokens.
     safety : int, float or Share
@@ -355,7 +355,7 @@ def memory_engine(
     Returns
     -------
     Budget
-        A budget with the remainder "memory"; a deficit is clamped to 0.
+        A budget whose remainder is "memory". A deficit is clamped to 0.
 
     Notes
     -----

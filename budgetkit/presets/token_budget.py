@@ -32,7 +32,7 @@ def token_budget(
     Parameters
     ----------
     total_tokens : int
-        Context window, in tokens; above 0.
+        Context window in tokens, at least 1.
     allocations : iterable of mapping
         One mapping per source, with ``source`` (system, memory, retrieval, conversation, tool or user), ``max_tokens``
         above 0, and optionally a ``priority`` from 1 to 10 (default 5) and an ``overflow_strategy``, "truncate" or
@@ -135,8 +135,8 @@ def agent_prompt(
 ) -> Budget:
     """Split an agent's prompt by caps and priorities, as Plan #195 does.
 
-    Required sections come first, then high, medium and low; a section over its cap is cut according to its type. If the
-    total is full, the policy decides whether low sections are cut or dropped.
+    Required sections are allocated first, then those of high, medium and low priority. A section over its cap is cut
+    according to its type. If the total is full, the policy decides whether low-priority sections are cut or dropped.
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ def agent_prompt(
     Returns
     -------
     Budget
-        A budget without a remainder. Its last section, "current_message", is required and draws on the shared pool. So
-        does the section "tools" for a conversation's tool schemas, unless a configuration names it. The pool is
-        negative if the configuration claims more than the window.
+        A budget without a remainder. Its last section, "current_message", is required and draws on the shared pool. The
+        section "tools" for a conversation's tool schemas also draws on the pool, unless a configuration names it. The
+        pool is negative if the configuration claims more than the window.
 
     Raises
     ------

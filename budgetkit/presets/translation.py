@@ -92,7 +92,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     Raises
     ------
     ValueError
-        If the system is unknown, the configuration is invalid there, or the system rejects the budget's numbers.
+        If the system is unknown, the configuration is invalid for it, or the system rejects the budget's numbers.
     TypeError
         If a size is not a whole number, such as the text "8000".
 
@@ -309,7 +309,7 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
 def _split_fields(
     config: Mapping[str, Any], names: set[str], needed: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the known fields of a configuration, and the others."""
+    """Return the known and the unknown fields of a configuration."""
     if needed and needed not in config:
         raise ValueError(f"Missing key {brief(needed)} in the configuration. Add it.")
     return (

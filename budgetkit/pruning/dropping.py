@@ -1,10 +1,10 @@
-"""The cuts of a pruning policy, made request by request.
+"""Carry out the cuts of a pruning policy, request by request.
 
 Messages are dropped, shrunk or summarised here.
 
-At each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
+In each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
 then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
-request at which it entered and the request at which it was dropped. A dropped message never comes back, since a running
+request in which it entered and the request in which it was dropped. A dropped message never comes back, since a running
 system no longer has it and a summary cannot be undone. So n messages take about n log n steps.
 
 The state of a history, oldest first, with a limit of 12 tokens and three messages of 5, 7 and 6 tokens:
@@ -12,7 +12,7 @@ The state of a history, oldest first, with a limit of 12 tokens and three messag
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1
     1          WHOLE    WHOLE    WAITING        12    -1 -1 -1
-    2          DROPPED  DROPPED  WHOLE           6     2  2 -1     18 are too many, and so are 13
+    2          DROPPED  DROPPED  WHOLE           6     2  2 -1     18 tokens are too many, and so are 13
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LEAST_RESULT = 32
 
 
 def least_tokens(message: Message, tokens: int) -> int:
-    """Return the minimum tokens of a message.
+    """Return the number of tokens to which a message can be shortened.
 
     Only tool results may be shortened.
 
@@ -107,7 +107,7 @@ class Retention:
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    # for each message: its state, and the requests at which it shrank and was dropped
+    # for each message: its state, and the requests in which it shrank and was dropped
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
@@ -159,7 +159,7 @@ def retain(
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.context, visit.entering, visit.leaving, start_on)
-        # Summaries have their measured size, or the one of their rule.
+        # Each summary has its measured size, or the size that its rule sets.
         try:
             _, to_replace = next(steps)
             while True:
@@ -208,7 +208,7 @@ def pruning_context(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Yield a warning if a section gets fewer tokens than its floor guarantees."""
+    """Yield a warning if a section gets fewer tokens than its floor."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (
@@ -231,7 +231,7 @@ def prune(
     This generator yields each needed summary and is sent its tokens, or None if the rule sets its length. It returns
     the summaries of the request.
 
-    The default floor of one message gives way if the request would exceed the window even with tool results shortened
+    The default floor of one message is ignored if the request would exceed the window even with tool results shortened
     by `cuttable` tokens; a floor set by the user is kept. With `start_on="user"` the history starts with a user message
     or a summary regardless of the floor, because some providers reject any other request.
 
@@ -250,7 +250,7 @@ def prune(
     for slot in leaving:
         history.take_out(slot)
 
-    # 2. The policy's stages, each with the history left by the previous one; then its cut to the limit.
+    # 2. The policy's stages cut the history, each after the previous stage; then its last resort cuts to the limit.
     context = context._replace(tokens=history.tokens, messages=history.messages)
     for stage in policy.stages:
         for cut in stage.cuts(context):
@@ -306,7 +306,7 @@ def _carry_out(
 
 
 def _drop(cut: Cut, history: History, policy: Policy) -> None:
-    """Drop units until the size, the turn limit or the floor is reached."""
+    """Drop units down to a size, a turn or the floor."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
         if unit is None or (
@@ -319,7 +319,7 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 
 
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
-    """Drop whole turns, then steps of the current one, until the size is reached.
+    """Drop whole turns, then steps of this turn, down to a size.
 
     The question of the current turn and its newest step are kept. An example with a limit of 10 tokens and messages q1
     a1 q2 s2 s3 of 4 tokens each, where s2 and s3 are steps of the turn started by q2:
@@ -421,7 +421,7 @@ def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
             break
         first += 1
 
-    # From the newest to the oldest message; the newest one is always kept.
+    # Go from the newest message to the oldest; the newest message is always kept.
     stays: set[int] = set()
     number = tokens = 0
     for unit in reversed(units[first:]):

@@ -1,4 +1,4 @@
-"""The history during pruning: its messages, their order of removal, and their sums.
+"""The history during pruning: its messages, removal order and sums.
 
 Each message has a slot, numbered by its position in the conversation. Messages that are dropped together form a *unit*,
 named after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the
@@ -6,13 +6,13 @@ tokens before a slot as three short sums, even for a million messages. So n mess
 often they are pruned. A dropped message never comes back; each slot records when it changed.
 
 An example of the state: four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its result, so
-together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` at request 3:
+together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` in request 3:
 
     before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
     after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
 
     oldest      a heap of (unit, unit): 0 is still in it, until `next_unit` removes it
-    gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests at which a slot left and shrank
+    gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests in which a slot left and shrank
     first_change    0                                    so that a prompt cache holds nothing of the history
     before(3)       8                                    the tokens of slots 0 to 2
 """
@@ -67,7 +67,7 @@ class History:
     tokens, messages : int
         Tokens and number of messages in the history now. A summary is not a message.
     state, shrunk, gone : list of int
-        State of each slot, and the requests at which it shrank and was dropped (`NEVER` if not).
+        State of each slot, and the requests in which it shrank and was dropped (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
     changed : list of int
@@ -106,11 +106,11 @@ class History:
         self._firsts: dict[str, int] = {}  # the first slot of each role searched for
         self._without: dict[str, int] = {}  # by role: no slot below this one has it
         self._looked_at = 0  # slots below this one were searched for messages of other sections
-        self._outside: list[int] = []  # such messages with the role that a request starts with
+        self._outside: list[int] = []  # such messages with the role that starts a request
         self.begin(0)
 
     def begin(self, request: int) -> None:
-        """Start a request; later changes are recorded under its number."""
+        """Start a request, under whose number later changes are recorded."""
         self.request = request
         self.first_change = len(self.slots)
         self.changed: list[int] = []
@@ -128,7 +128,7 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history, dropping it if its unit was dropped."""
+        """Add a message to the history, or drop it with its unit."""
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -161,7 +161,7 @@ class History:
         closed: set[int],
         whole_results: set[int],
     ) -> History:
-        """Build a history from the columns of another."""
+        """Build a history from the columns of another history."""
         history = cls(slots)
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
@@ -179,7 +179,7 @@ class History:
     def renumbered(self, new: dict[int, int]) -> History:
         """Return a history of some slots only, renumbered from 0.
 
-        `new` has the new number of each slot.
+        `new` maps each of these slots to its new number.
         """
         slots = {name: [column[slot] for slot in new] for name, column in vars(self.slots).items()}
         slots["unit"] = [new[unit] for unit in slots["unit"]]
@@ -194,7 +194,7 @@ class History:
         )
 
     def before(self, slot: int) -> int:
-        """Return the tokens in all slots before a slot."""
+        """Return the tokens in all slots before a given slot."""
         small = slot >> 6
         large = slot >> 12
         return (
@@ -204,7 +204,7 @@ class History:
         )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
-        """Return the next unit to drop, or None if the history is empty."""
+        """Return the unit to drop next, or None if there is none."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
@@ -216,11 +216,11 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return the turn of a unit, or the last turn that a summary covers."""
+        """Return a unit's turn, or the last turn that a summary covers."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit of messages, and the tokens of summaries before it."""
+        """Return the oldest unit of messages, and the tokens of earlier summaries."""
         aside = set()  # a summary may be in the heap twice: it takes the slot of a dropped message
         while (unit := self.next_unit()) is not None and unit in self.summaries:
             aside.add(heappop(self.oldest))
@@ -229,11 +229,11 @@ class History:
         return unit, sum(self.size[summary] for summary, _ in aside)
 
     def begin_with(self, role: str, turn: int) -> None:
-        """Drop the messages before the first one of a role.
+        """Drop the messages before the first message of a role.
 
         The request then starts with that role.
 
-        A request may also start with a summary, and system messages come before everything. Nothing is dropped if
+        A request may also start with a summary, and system messages precede all others. Nothing is dropped if
         another section has a message of that role before the history, or if the conversation has none yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
@@ -260,7 +260,7 @@ class History:
 
     def _waits_before(self, slot: int, role: str) -> bool:
         """Return True if another section has this role before a slot."""
-        # A slot of the history never waits again, so each slot is checked once; a waiting one may still enter.
+        # A slot of the history never waits again, so each slot is checked once; a waiting slot may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
                 self._outside.append(earlier)
@@ -304,7 +304,7 @@ class History:
         return before - self.tokens
 
     def take_out(self, slot: int) -> None:
-        """Remove a single message, if it is still there."""
+        """Remove a single message if it is still in the history."""
         if self.state[slot] not in (WHOLE, SHRUNK):
             return
         unit = self.slots.unit[slot]
@@ -332,7 +332,7 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the oldest whole tool result that may be shrunk, or None."""
+        """Return the next result to shrink, or None if there is none."""
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
@@ -348,7 +348,7 @@ class History:
             self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
-        """Record a unit's importance, so that its older heap entry is skipped later."""
+        """Record a unit's importance, so that older heap entries are skipped."""
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))

@@ -141,7 +141,7 @@ def _allocation(section: str, **fields: Any) -> Allocation:
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
-    """Build an item from saved fields, with a check of its score that `Item` omits."""
+    """Build an item from saved fields, rejecting invalid scores."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
         raise ValueError(wrong_type("score", score, "a number, such as 0.85"))
     return Item(score=score, **rest)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json"
 
 # PyYAML's C extension writes short, plain text as its Python code does, five times faster; not every wheel has it.
 _FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-# Text that the two write differently: other letters, escapes, empty or long keys.
+# Text that the extension and the Python code write differently: other letters, escapes, empty or long keys.
 _ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")
 
 
@@ -267,7 +267,7 @@ def from_dict(data: object) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        An object equal to the saved one; a plan has no texts if it was saved without them.
+        An object equal to the saved one. A plan has no texts if it was saved without them.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
     Returns
     -------
     str
-        JSON; equal values give equal texts.
+        The JSON text. Equal values give equal texts.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def from_json(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        As in `from_dict`; also if the text is not JSON or repeats a key.
+        As in `from_dict`, or if the text is not JSON or repeats a key.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     Returns
     -------
     str
-        YAML; equal values give equal texts.
+        The YAML text. Equal values give equal texts.
 
     Examples
     --------
@@ -383,7 +383,7 @@ def from_yaml(text: str) -> Budget | Plan:
     Parameters
     ----------
     text : str
-        Text returned by `to_yaml`; it is read as data only.
+        Text returned by `to_yaml`. It is read as data and never as code.
 
     Returns
     -------
@@ -393,7 +393,7 @@ def from_yaml(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        As in `from_dict`; also if the text is not YAML, has an alias or a tag, or repeats a key.
+        As in `from_dict`, or if the text is not YAML, has an alias or a tag, or repeats a key.
 
     Examples
     --------

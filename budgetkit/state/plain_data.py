@@ -50,7 +50,9 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 
 
 def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
-    """Convert a value to plain data; `where` names it in error messages.
+    """Convert a value to plain data.
+
+    `where` names the value in error messages.
 
     >>> as_plain_data({"group": ("call", np.int64(3))}, "item 1")
     {'group': ['call', 3]}
@@ -88,7 +90,9 @@ SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:
-    """Parse a JSON text strictly; `what` names it in error messages.
+    """Parse a JSON text strictly.
+
+    `what` names the text in error messages.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
@@ -101,7 +105,9 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
-    r"""Parse a YAML text strictly; `what` names it in error messages.
+    r"""Parse a YAML text strictly.
+
+    `what` names the text in error messages.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
@@ -110,7 +116,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 class _RefusedError(ValueError):
-    """The error for a value that JSON or YAML allows but plain data does not."""
+    """The error for valid JSON or YAML that is not plain data."""
 
 
 def _whole_number(digits: str) -> int:
@@ -155,7 +161,7 @@ for _kind, _pattern in {
 
 
 def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Build a mapping; reject repeated keys."""
+    """Build a mapping, rejecting repeated keys."""
     mapping: dict[Any, Any] = {}
     for name, value in pairs:
         if name in mapping:
@@ -245,7 +251,7 @@ def _types() -> dict[Any, Any]:
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
     """Return the pydantic type that reads a mapping into a dataclass.
 
-    `overrides` replaces the types of fields by name; None leaves a field out of the file.
+    `overrides` replaces the types of fields by name. A field with None is left out of the file.
     """
     hints = get_type_hints(kind)
     types = _types()
@@ -260,7 +266,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 def shape(
     name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
 ) -> Any:
-    """Return the pydantic type of a mapping with these keys, converted by `make`.
+    """Return the pydantic type of a mapping that `make` converts.
 
     >>> from pydantic import TypeAdapter
     >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})
@@ -324,7 +330,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
-    """Validate plain data; raise a readable ValueError if it is invalid."""
+    """Validate plain data, or raise a readable ValueError if it is invalid."""
     try:
         return reader.validate_python(data)
     except ValidationError as problem:

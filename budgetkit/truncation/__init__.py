@@ -1,4 +1,4 @@
-"""Truncate texts to a number of tokens, also as the `cut` function for `budgetkit.fit`."""
+"""Truncate texts to a number of tokens, also within `budgetkit.fit`."""
 
 from budgetkit.truncation.cutting import cutter, truncate
 

@@ -19,7 +19,7 @@ By = Literal["token", "line", "sentence"]
 
 _CLUSTER = regex.compile(r"\X")
 # Places that certainly lie between two clusters, judged by the characters on both sides. A character of the scripts
-# named here always starts a cluster; one of another script may be joined to the letter before it.
+# named here always starts a cluster; a character of another script may be joined to the letter before it.
 _FREE = r"\x20-\x7e\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Arabic}\p{Hebrew}\p{Thai}"
 _OPENS = r"\p{GCB=Prepend}"
 _JOINS = r"\p{GCB=Extend}\p{GCB=ZWJ}"
@@ -49,7 +49,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The known cluster edges from one place on, and the clusters still to be read."""
+    """The known cluster edges from one place, and the clusters after them."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -72,7 +72,7 @@ class Boundaries:
         ] = []  # the place it was searched from, its start and its end
 
     def end(self, by: By, place: int) -> int:
-        """Return the last place at or before this one where text may end."""
+        """Return the last position up to `place` where a text may end."""
         if place <= 0 or place >= len(self.text):
             return max(0, min(place, len(self.text)))
         if by == "token":
@@ -85,7 +85,7 @@ class Boundaries:
         return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
-        """Return the first place at or after this one where text may start."""
+        """Return the first position from `place` on where a text may start."""
         size = len(self.text)
         if place <= 0 or place >= size:
             return max(0, min(place, size))
@@ -123,7 +123,7 @@ class Boundaries:
         return _neighbours(stretch.edges, place)
 
     def _sure(self, place: int) -> int:
-        """Return a place at or before this one that is certainly between clusters."""
+        """Return a position up to `place` that is certainly between clusters."""
         for begin in (max(0, place - _NEAR), 0):
             match = _SURE.search(self.text, begin, place + 1)
             sure = max(match.start() if match else 0, self._flag(begin, place))
@@ -132,7 +132,7 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last flag in a row of flags, or 0.
+        """Return the start of the last flag in a row, or 0.
 
         Flags are pairs of code points, counted from the start of their row.
         """
@@ -143,7 +143,7 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end at or before a place, or 0.
+        """Return the last sentence end before a place, or 0 if none.
 
         Searched chunks are remembered.
         """
@@ -163,7 +163,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the first sentence start at or after a place, or the text's end."""
+        """Return the next sentence start from a place, or the text's end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:
@@ -171,7 +171,7 @@ class Boundaries:
         return end if end >= place else len(self.text)
 
     def _gap(self, at: int) -> int:
-        """Return the end of the first sentence gap at or after a place."""
+        """Return the end of the next sentence gap from a place."""
         for first, begin, end in self._gaps:
             if first <= at <= begin:
                 return end

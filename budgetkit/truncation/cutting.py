@@ -59,7 +59,7 @@ def truncate(
     Parameters
     ----------
     text : str
-        The text; one that fits is returned unchanged, without a marker.
+        The text. A text that fits is returned unchanged, without a marker.
     limit : int
         Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
     counter : callable or str
@@ -67,10 +67,11 @@ def truncate(
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
-        Places to cut: between graphemes, lines or sentences. If not one line or sentence fits, the first is cut inside.
+        Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, it is cut between
+        graphemes.
     marker : str, optional
-        Marker for the omitted text; ``""`` for none. Default: budgetkit's own. It is omitted if no
-        text would fit beside it.
+        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no
+        text would fit together with it.
     marker_inside : bool
         If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.
     marker_at : {"cut", "end"}
@@ -134,7 +135,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
 
 class _Cut(NamedTuple):
-    """A way to cut a text: its limit, the part to keep, and the marker."""
+    """A way to cut a text: its limit, kept part and marker."""
 
     measure: Measure
     boundaries: Boundaries
@@ -161,7 +162,7 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return the edges of the kept text, given a maximum number of code points."""
+        """Return the edges of a kept text of limited length."""
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
@@ -259,9 +260,9 @@ def cutter(
     counter : callable or str
         Function that counts the tokens in a text, or a counter's name, as for the items.
     framing : Framing, optional
-        Tokens that a message costs beyond its text, as for the items. Default: OpenAI's.
+        Tokens that a message costs beyond its text, the same as for the items. Default: OpenAI's.
     markers : Mapping
-        Markers for omitted text, by "newest", "best" and "first".
+        Markers for omitted text, for sections that keep the "newest", the "best" or the "first" items.
     marker_at : {"cut", "end"}
         Place of the marker: where text was omitted, or at the end, as in document 003.
 
@@ -312,9 +313,9 @@ def _truncated(
     marker: str,
     at: MarkerAt,
 ) -> str:
-    """Cut a text to a cost limit.
+    """Cut a text so that its message stays within a limit.
 
-    If the rest of its message has a fixed cost, only the text is counted; otherwise the whole message is.
+    If the message has a fixed cost beyond the text, only the text is counted, otherwise the whole message.
     """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
@@ -327,7 +328,7 @@ def _truncated(
 def _holder(
     payload: Any, count: Count, framing: Framing
 ) -> tuple[str, Count, Callable[[str], Any]] | None:
-    """Return a payload's text, a cost function, and a function to replace it."""
+    """Return a payload's text, its cost function and a replacing function."""
     if isinstance(payload, str):
         return payload, count, str
     if isinstance(payload, Mapping):

@@ -36,7 +36,7 @@ _GUESSES = 8
 class Measure:
     """The token counts of a text's parts, by any counter."""
 
-    #: Range beyond a fitting cut in which all other cuts are tried, in code points; with 0, only some are.
+    #: Range beyond a fitting cut in which all cuts are tried, in code points; if 0, only some cuts are tried.
     near = 0
     #: Code points per token, as a first guess.
     rate = CHARACTERS_A_TOKEN
@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker in place of `head` to `tail`."""
+        """Count the text's tokens, with a marker from `head` to `tail`."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -65,14 +65,14 @@ class Measure:
 
 
 class SeamMeasure(Measure):
-    """The token counts of a text's parts, by a counter whose counts add up at seams."""
+    """The token counts of a text's parts, added up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker in place of `head` to `tail`."""
+        """Count the text's tokens, with a marker from `head` to `tail`."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -99,7 +99,8 @@ class SeamMeasure(Measure):
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
         """Return the likely and the maximum length to keep, in code points."""
-        # The part of the marker between its seams has the same tokens beside any text, which has at least one itself.
+        # The part of the marker between its seams has the same tokens next to any text, and the text has at least one
+        # token.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
         last = last_seam(marker, 0, len(marker)) if back else len(marker)
         remaining = limit - (self.count(marker) if marker else 0)
@@ -119,7 +120,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, remaining: int) -> int:
-        """Estimate the length of two equal ends that together have this many tokens."""
+        """Estimate the length of two equal ends with a number of tokens."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
@@ -132,7 +133,7 @@ class SeamMeasure(Measure):
 
 
 class _Side:
-    """The tokens up to each seam, counted inwards from one end of a text."""
+    """The tokens from one end of a text up to each seam."""
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
         self.text = text
@@ -142,7 +143,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam shortly before the cut, and the tokens up to it."""
+        """Return a seam shortly before a cut, with the tokens before it."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -152,7 +153,7 @@ class _Side:
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:
-        """Find seams up to the first one with more tokens than a limit."""
+        """Find seams up to the first seam beyond a number of tokens."""
         while self.tokens[-1] <= limit and (start := self.places[-1]) < len(self.text):
             if self.tokens[-1]:
                 rate = min(_MOST_RATE, start / self.tokens[-1])
@@ -168,7 +169,7 @@ class _Side:
             self._insert(len(self.places) - 1, seam)
 
     def know_around(self, low: int, high: int) -> None:
-        """Find all seams from the last below `low` tokens to the first above `high`."""
+        """Find all seams around the range from `low` to `high` tokens."""
         for _ in range(_GUESSES):
             first = max(0, bisect_right(self.tokens, low) - 1)
             last = bisect_right(self.tokens, high)
@@ -243,7 +244,7 @@ class _Side:
 
 
 def measured(text: str, count: Count) -> Measure:
-    """Return the measure of a text, by seams if the counter supports them."""
+    """Return a text's measure, with seams if the counter supports them."""
     fresh: Count | None = getattr(count, "fresh", None)
     if fresh is None:
         return Measure(text, count)

@@ -1,4 +1,4 @@
 """Adapters that keep conversations of agent frameworks within a budget.
 
-There is one module per framework, which imports it on first use.
+There is one module per framework, which imports the framework on first use.
 """

@@ -41,9 +41,9 @@ class Keeper:
     tools : sequence of Mapping
         Tool schemas that the framework sends but does not report; they are counted.
     conversations : int, default 256
-        Number of conversations to remember; any other is pruned again from all its messages.
+        Number of conversations to remember. Any other conversation is pruned again from all its messages.
     **more
-        As in :class:`budgetkit.Conversation`, if a policy is given; without one only ``framing``.
+        Arguments of :class:`budgetkit.Conversation` if a policy is given, otherwise of :func:`budgetkit.trim`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Keeper:
                 sent.append({key: raw[key] for key in raw if key != NATIVE} | now[number])
                 sent_numbers.append(number)
 
-        # The framework continues with its own messages, or with the trimmed ones.
+        # The framework continues with its own messages or with the trimmed messages.
         numbers_by_key = {
             _keys(messages)[-1]: numbers,
             _keys([*map(Message, sent)])[-1]: sent_numbers,

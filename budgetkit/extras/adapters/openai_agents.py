@@ -44,7 +44,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
 
 def _messages(items: Sequence[Any]) -> list[Message]:
-    """Convert items to messages, one for each run of model output.
+    """Convert items to messages, joining consecutive model outputs.
 
     Every other item becomes a message of its own.
     """

@@ -1,8 +1,8 @@
 """On-disk cache of provider counts, so that no text is sent twice.
 
 A count is stored under a keyed checksum of the request, so that a copy of the file reveals neither a text nor whether a
-certain text was counted. Only the owner may open the file. An unreadable file is renamed and replaced; without a
-writable file, counting continues. Both cause a warning.
+certain text was counted. Only the owner may open the file. An unreadable file is renamed and replaced. If the file
+cannot be written, counting continues without it. Both cause a warning.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class KeptCounts:
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None on failure."""
+        """Return the first row of a query, or None if it fails."""
         try:
             with self.opened:
                 return self.opened.execute(query, values).fetchone()

@@ -23,7 +23,7 @@ _SHOWN = 400  # bytes of an answer without a count
 
 
 class EndpointError(RuntimeError):
-    """The error of a provider that does not return a count."""
+    """The error raised if a provider does not return a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
 def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     """Return the count from an answer, or the problem and its fix.
 
-    The problem is half a sentence, which the caller completes.
+    The problem is a clause, which the caller completes to a sentence.
     """
     if answer.status == 200:
         return _count_in(answer, endpoint, key)
@@ -154,12 +154,12 @@ class ProviderCounter:
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts concurrently, each once.
+        """Count the tokens of several texts concurrently, sending duplicates only once.
 
         Parameters
         ----------
         texts : sequence of str
-            The texts; an empty one has 0 tokens and is not sent.
+            The texts. An empty text has 0 tokens and is not sent.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class ProviderCounter:
         return [tokens[text] if text else 0 for text in texts]
 
     def request(self, body: Mapping[str, Any]) -> int:
-        """Count one whole request.
+        """Count the tokens of one whole request.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class ProviderCounter:
         return self.requests([body])[0]
 
     def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Count several whole requests.
+        """Count the tokens of several whole requests.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class ProviderCounter:
     def _ask(
         self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
-        """Request counts by name, and store each as it arrives."""
+        """Request counts by name, and store each count as it arrives."""
         counts = dict[bytes, int]()
         refused = list[str]()
         if not requests:
@@ -277,7 +277,7 @@ def provider_counter(
     Parameters
     ----------
     provider : str
-        Provider: "openai", "anthropic" or "gemini".
+        Name of the provider: "openai", "anthropic" or "gemini".
     model : str
         The model's name at the provider.
     cache : path, optional
@@ -288,7 +288,7 @@ def provider_counter(
     Returns
     -------
     ProviderCounter
-        The counter; requests are sent only when it is called.
+        The counter. Requests are sent only when it is called.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        On counting, if the cache file is broken and replaced, or cannot be written.
+        If the cache file is broken and replaced, or not writable, when texts are counted.
 
     Examples
     --------

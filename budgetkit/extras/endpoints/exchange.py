@@ -1,7 +1,7 @@
 """Concurrent requests to a provider, limited in size and time.
 
-An answer is a number with some words, so at most 64 KiB are read, and nothing is decompressed. The time limit covers
-the whole answer, even if the provider sends a byte now and then.
+An answer contains little more than a number, so at most 64 KiB are read, and nothing is decompressed. The time limit
+covers the whole answer, even if the provider sends a byte now and then.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Answer:
 
     @property
     def document(self) -> Data:
-        """The body as a JSON object, or an empty one if it is not."""
+        """The body as a JSON object, or {} for anything else."""
         value = parsed(self.body)
         return value if isinstance(value, dict) else {}
 
@@ -146,7 +146,7 @@ class Asking:
     timeout: float
 
     async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
-        """Send one request, and return the answer or the problem and its fix."""
+        """Send one request and return its answer, or describe the problem."""
         try:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, _as_json(body))

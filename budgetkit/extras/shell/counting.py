@@ -111,7 +111,7 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name, by default standard input."""
+    """Yield each text with its name, or standard input by default."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
@@ -125,7 +125,7 @@ def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
-    """Count request bodies, and list the tokens of each part."""
+    """Print the tokens of request bodies and of their parts."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
         (file, count_request(read_text(file), name)) for file in files for name in names or (None,)
@@ -155,7 +155,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
 
 
-# A text in JSON, which is kept, or the comments and commas to remove.
+# Match a string in JSON, which is kept, or a comment or comma, which is removed.
 _TEXT = r'("(?:[^"\\]|\\(?s:.)?)*+(?:"|\Z))'
 _COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")

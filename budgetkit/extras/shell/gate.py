@@ -2,7 +2,7 @@
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
 are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
-and a fix. Misspelled, unknown, missing or wrongly typed input is an error, so that a mistake never passes the check.
+and a fix. Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class CheckResult:
     Parameters
     ----------
     failures : tuple of Failure
-        The reasons why the check failed. Empty if it passed.
+        The reasons why the check failed, or an empty tuple if it passed.
     findings : tuple of Finding
         Problems with the budget itself.
     sections : mapping
@@ -131,7 +131,7 @@ class CheckResult:
     conversations, cut, failing : int
         Number of conversations checked, of those that are cut, and of those that exceed a limit.
     strict : bool
-        If true, findings fail the check, too.
+        If true, findings fail the check as well.
     """
 
     failures: tuple[Failure, ...]
@@ -149,7 +149,7 @@ class CheckResult:
 
     @property
     def headline(self) -> str:
-        """The verdict, with the reasons for a failure.
+        """The result in one sentence, with the reasons for a failure.
 
         Examples
         --------
@@ -242,7 +242,7 @@ def check(
     floor : int, optional
         Minimum tokens left for the budget's remainder; default: its own floor.
     strict : bool, default False
-        If true, findings fail the check, too.
+        If true, findings fail the check as well.
 
     Returns
     -------
@@ -298,7 +298,8 @@ def check(
             raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
-    # If the pool took undeclared sections, a misspelled section would be added and the intended one stay empty.
+    # If the pool took undeclared sections, a misspelled section would be added and the intended section would stay
+    # empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
     messages = [{"role": "system", "content": text} for text in texts.values()]
@@ -432,7 +433,7 @@ def _check_messages(trace: Trace) -> None:
                 "leave it out."
             )
     check_tools(trace.tools)
-    # Ollama's field of that name is no name of a known format.
+    # Ollama's field "format" does not name a known format.
     is_chat = str(trace.fields.get("format")) in ("None", trace.format)
     for place, message in enumerate(trace.messages, start=1):
         problems = [*misspelt_keys(message.raw)]
@@ -460,7 +461,7 @@ def _beside(trace: Trace) -> ProviderRequest:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Return a failure for uncounted content or an estimate without buffer."""
+    """Return a failure for uncounted content or an estimate without a buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -480,7 +481,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises, or 0."""
+    """Return the prompt size that raises the price, or 0 if unknown."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:
@@ -521,7 +522,7 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
-    """Return the demand without empty unknown sections, and reject misspelled ones."""
+    """Return the demand without empty unknown sections, rejecting misspelled ones."""
     used = [name for name in demand if name in budget.sections or demand[name].any()]
     unknown = [str(name) for name in used if name not in budget.sections]
     if misspelt := [name for name in unknown if nearest_name(name, budget.sections)]:
@@ -543,7 +544,7 @@ class Requests:
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
-        """Yield each failure once, at its worst request."""
+        """Yield each failure once, for its worst request."""
         budget = self.budget
         for section, column in self.columns.items():
             cap = budget.caps.get(section)

@@ -137,7 +137,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
 
 
 def json_at(source: str, where: str, advice: str) -> Any:
-    """Read a file of JSON without repeated keys."""
+    """Read a JSON file, rejecting repeated keys."""
     try:
         return json.loads(read_text(source), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:

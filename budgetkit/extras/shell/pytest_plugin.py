@@ -43,7 +43,7 @@ def budget() -> Callable[..., Any]:
 
 
 def check_files(budget: Any, **sent: Any) -> CheckResult:
-    """Return the result of a check with values, files or names."""
+    """Check values, files or names, and return the result."""
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
     read_traces = import_module("budgetkit.inputs.conversations").traces_of

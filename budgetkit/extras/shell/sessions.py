@@ -81,7 +81,7 @@ def list_sessions(
 ) -> str:
     """List the newest sessions with their bills, or show totals.
 
-    Totals are by day, project, model or agent. Returns a session to analyse next.
+    Totals are by day, project, model or agent. The result names a session to analyse next.
     """
     folders, files = find(folder)
     where = ", ".join(map(str, folders))
@@ -124,7 +124,7 @@ def list_sessions(
 
 
 def _show_unread(number: int) -> None:
-    """Show the progress of reading on one line, removed at the end."""
+    """Show the reading progress on one line, which disappears at the end."""
     words = f"Sessions to read: {number:,}" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 

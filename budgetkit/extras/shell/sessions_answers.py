@@ -33,7 +33,7 @@ KINDS = 8  # kinds of content listed for a prompt
 
 
 def answer_questions(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
-    """Answer the three questions about one session on one screen."""
+    """Print a session's bill, its cache misses and its largest prompt."""
     totals = session.totals()
     missed = session.misses()
     filled = filled_by(session, with_text)
@@ -164,7 +164,7 @@ def _cost_of(agents: Iterable[Session]) -> str:
 
 
 def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:
-    """Print a frame; its floats are costs in US dollars."""
+    """Print a frame, with its floats as costs in US dollars."""
     shown = frame.astype(object)
     for name in frame.select_dtypes("float"):
         shown[name] = frame[name].map(dollars_text)
@@ -242,7 +242,7 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds, a row for the others, and the difference.
+    """Return the largest kinds, one row for all others, and the difference.
 
     Together they make up the whole prompt.
     """

@@ -76,7 +76,7 @@ def _key_figures(session: Session) -> list[Data]:
 
 
 def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
-    """Write the page of a session, readable by its owner only."""
+    """Write a session's page, which only the file's owner can read."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))

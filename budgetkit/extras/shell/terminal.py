@@ -1,6 +1,6 @@
 """Terminal input, and output as tables, JSON and sentences.
 
-It imports no slow modules.
+This module imports no slow modules.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def _cell(value: object) -> tuple[str, bool]:
-    """Return a value's text, and True if it is aligned right."""
+    """Return a value's text, and whether it is right-aligned."""
     value = _number(value)
     if value is None or value != value:
         return "", True

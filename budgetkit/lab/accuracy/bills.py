@@ -25,11 +25,11 @@ class Bill:
     Parameters
     ----------
     constant : float
-        Billed tokens of a request in addition to its counted ones.
+        Billed tokens of a request in addition to its counted tokens.
     slope : float
         Billed tokens per counted token.
     low, high : float
-        Range of the middle 90 % of the readings' errors, in tokens; each reading is estimated from the others.
+        Range of the middle 90 % of the readings' errors, in tokens; each reading is estimated from the other readings.
     readings : int
         Number of readings.
 
@@ -120,7 +120,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return the intercept and slope of the median line of all pairs.
+    """Return the intercept and slope of a Theil-Sen median line.
 
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)

@@ -4,9 +4,9 @@
     safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
 
 For example, in 40 sources, a window of 8,192 tokens filled with English prose by chars/4 contains 0.9 to 1.1 times as
-many. If at most one of 20 windows of the next source may overflow, the ratio is 1.1, and the share to reserve is 1 - 1
-/ 1.1 = 9 %. Without a kind of text, the share is for windows of all kinds, with a warning; for a given kind, its own
-sources determine the share, which is about half as large.
+many tokens. If at most one of 20 windows of the next source may overflow, the ratio is 1.1, and the share to reserve
+is 1 - 1 / 1.1 = 9 %. If no kind of text is given, the share is for windows of all kinds, with a warning. If a kind is
+given, its own sources determine the share, which is about half as large.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FilledWindows:
     errors: pd.DataFrame = field(compare=False, repr=False)
     mix: str | None
     wanted: tuple[str, ...] = ()  # the kinds of the given texts
-    seen: int = 0  # sources, where kinds were named
+    seen: int = 0  # number of sources, if kinds were named
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
@@ -52,7 +52,7 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """The smallest number of sources among the known classes, or 0."""
+        """The fewest sources of any class, or 0 if classes are unknown."""
         return min(mix.sources for mix in self.corpora)
 
     @property
@@ -61,7 +61,7 @@ class FilledWindows:
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to reserve at a risk.
+        """Return the smallest share to reserve for a given risk.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class FilledWindows:
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
-        """Return the buffer of these windows at a risk.
+        """Return the buffer of these windows for a given risk.
 
         Examples
         --------
@@ -174,7 +174,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    For known kinds, they are windows of the next source of each kind, if there are enough sources for the risk.
+    For known kinds, the windows are those of the next source of each kind, if there are enough sources for the risk.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class Buffer:
     counter : str
         Name of the counter.
     warning : str
-        Reason why it is unreliable. Empty if it is reliable.
+        Reason why the buffer is unreliable, or "" if it is reliable.
     kinds : tuple of str
         Classes and languages covered by the buffer.
     needed : float
@@ -262,7 +262,7 @@ class Buffer:
         Returns
         -------
         str
-            A sentence. Empty if all kinds are covered.
+            A clause, or "" if all kinds are covered.
 
         Examples
         --------
@@ -306,20 +306,20 @@ def buffer_for(
         Accepted probability of an overflow, between 0 and 1.
     window_mix : str, optional
         The texts that fill a window. Default: texts of one class or one language, whichever needs more, as in one
-        conversation or project. A column name, such as "source": texts with one value of it. "mixed": documents of all
-        kinds, whose errors cancel most.
+        conversation or project. With a column name, such as "source": texts with one value in that column. With
+        "mixed": documents of all kinds, whose errors cancel most.
     seed : int
         Seed of the random windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
-        With documents of each kind, and enough sources for the risk, the buffer is for the next source of these kinds,
-        which needs less; otherwise it is for windows of all kinds, with a warning.
+        If there are documents of each kind, and enough sources for the risk, the buffer covers the next source of these
+        kinds and is smaller. Otherwise it covers windows of all kinds, with a warning.
 
     Returns
     -------
     Buffer
-        The buffer with its interval, and a warning if there are too few documents or only other kinds. Its `kinds` are
-        the kinds covered.
+        The buffer with its interval, and a warning if there are too few documents, or only documents of other kinds.
+        Its `kinds` are the kinds covered.
 
     Raises
     ------
@@ -366,7 +366,7 @@ def consequences(
 ) -> pd.DataFrame:
     """Fill a budget's window according to each counter, and measure the overflow.
 
-    The window is filled until the usable part is full by the counter.
+    The window is filled until the usable part is full according to the counter.
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     -------
     DataFrame
         One row per claim: the number claimed, the number measured, a 95 % interval (low to high) for other sources, the
-        unit and the corpus. There is no interval for an extreme, a formula or fewer than six sources. Errors have their
-        sign: below 0, too few are counted. Claims that cannot be measured on this corpus are left out.
+        unit and the corpus. There is no interval for an extreme, a formula or fewer than six sources. A negative error
+        means that too few tokens are counted. Claims that cannot be measured on this corpus are omitted.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
     error = estimate / exact - 1
 
-Undercounts overflow a window, overcounts waste it; each has its colour.
+Undercounts overflow a window and overcounts waste it, so they have different colours.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     x = np.minimum(error, end).round(2)
     y = table["class"].map(row) + 0.62 * (np.arange(len(table)) * _GOLDEN % 1 - 0.5)
 
-    # The documents with tips, and a ring around the current one.
+    # The documents with tips, and a ring around the current document.
     tips = []
     for document in table_rows(table):
         name = label(document["document"] or document["source"], 44)
@@ -297,7 +297,7 @@ def _say_overrun(table: Columns) -> str:
 #: Draw texts cut into a model's tokens and, below, into the groups of four characters that chars/4 counts.
 tokens = Question("Where does a text break into tokens?", _pieces, _draw_pieces, _say_pieces)
 
-#: Draw the tokens that a cheap count lets into a section, as counted and as they are, by language.
+#: Draw the counted and the actual tokens that a cheap count lets into a section, by language.
 overrun = Question(
     "How many actual tokens does the cheap count let in?", _overrun, _draw_overrun, _say_overrun
 )

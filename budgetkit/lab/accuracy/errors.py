@@ -75,10 +75,10 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     -------
     DataFrame
         One row per counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
-        "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, against the reference; missing
-        without one, or where it counts 0), microseconds (float64, per text, measured in this call; an endpoint's cached
-        answers are fast), network (bool, True if texts are sent to a provider), costs and use (str, the cost and the
-        purpose).
+        "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, the error against the reference;
+        missing if there is no reference or it counts 0), microseconds (float64, per text, measured in this call; an
+        endpoint's cached answers are fast), network (bool, True if texts are sent to a provider), costs and use (str,
+        the cost and the purpose).
 
     Raises
     ------
@@ -121,7 +121,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows)
-    # The reference: a provider's count, otherwise an exact or a reconstructed one.
+    # The reference: a provider's count, otherwise an exact or a reconstructed count.
     for is_reference in (table["kind"] == "endpoint", table["exact"], table["basis"] != "estimate"):
         if is_reference.any():
             reference = table["tokens"][is_reference].iloc[0]
@@ -141,14 +141,14 @@ def compare(
     corpus: AnyTexts,
     exact: Given = "o200k_base",
 ) -> pd.DataFrame:
-    """Count every document with every counter.
+    """Count the tokens of every document with every counter.
 
     Parameters
     ----------
     counters : Counter, callable or str, or a sequence of these
-        Counters, functions from text to tokens, or names; one, or several.
+        One or several counters, each as an object, a function that counts the tokens in a text, or a name.
     corpus : Corpus, str, Path, DataFrame or iterable
-        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty texts are skipped.
+        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str
         The reference counter.
 
@@ -205,9 +205,9 @@ def summary(
     DataFrame
         One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
         mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 need 19 documents), and the
-        worst error. The interval comes from resampling whole sources, because texts of one source are alike; it is
-        missing below six sources. A document without a source is its own source; with fewer than six sources, each
-        class in each language counts as one.
+        worst error. The interval comes from resampling whole sources, because texts of one source are alike. It is
+        missing if there are fewer than six sources. A document without a source is its own source. With fewer than six
+        sources, each class in each language counts as a source.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
     size = np.abs(error)
     sources = places_by_source(errors)
 
-    # Each source as its sum and its number, so that resampled sources are sums of sums.
+    # The sum and the number of each source's errors, so that resampling only adds up sums.
     sums = np.array([size[places].sum() for places in sources])
     numbers = np.array([len(places) for places in sources])
     drawn = random.integers(0, len(sources), (_REPEATS, len(sources)))
@@ -273,7 +273,7 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     """Return the 95 % confidence interval of a number, from resampled sources.
 
     Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources show little of their
-    own spread (Student's t); the interval is widened for both. Fewer than six sources give no interval.
+    own spread (Student's t); the interval is widened for both reasons. With fewer than six sources, both ends are NaN.
     """
     if sources < FEWEST_FOR_A_GAIN:
         return float("nan"), float("nan")

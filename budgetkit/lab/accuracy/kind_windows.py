@@ -1,14 +1,14 @@
 """Windows of one known kind of text, to predict its next source.
 
-    y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
-    expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
+    y         = log(exact / estimate)                       of a source of a kind, such as a class in a language
+    expected  = w x mean of the kind + (1 - w) x mean of the kinds of its class,  w = n t / (n t + s)
     variance  = s + (1 - w) t + (1 - w)^2 x variance of that mean
     score     = (y of a window - expected without its source) / sqrt(variance without its source)
     ratio     = exp(expected + score of any source x sqrt(variance))
 
-n sources of the kind were seen; s is the variance between sources of one kind, t that between kinds of one class. It is
-the credibility of H. Bühlmann, "Experience rating and credibility", 1967, used as a prediction. The only assumption is
-that the scores of all sources have the same distribution, which is taken from the observed ones. So the arithmetic of
+n is the number of observed sources of the kind, s the variance between sources of one kind, and t the variance between
+kinds of one class. This is the credibility formula of H. Bühlmann, "Experience rating and credibility", 1967. The only
+assumption is that the scores of all sources have the same distribution as the observed scores. So the arithmetic of
 :mod:`budgetkit.promise` holds for the next source: the share of n sources that may overflow is smaller than the risk.
 """
 
@@ -27,8 +27,8 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN
 REPEATS = 120  # resampled corpora
 EACH = 100  # windows of each resampled corpus
 _AT_ONCE = 2_000_000  # documents drawn at once, so that memory stays small
-# Most documents drawn for one window. For a window with more, the mean is exact, and the spread is divided by the
-# square root of the ratio.
+# Maximum documents drawn for one window. For a window with more, the mean is exact, and the spread is divided by the
+# square root of the ratio of both numbers.
 DRAWN = 150
 
 
@@ -142,7 +142,7 @@ class Sources:
     exact, estimate : list of array
         Tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
-        The kind of each group, by number.
+        The class, the kind and the source of each group, by number.
     labels : list of tuple of str
         The name of each kind.
     names : list of str
@@ -299,7 +299,7 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources behind the promise: those of the kind's class."""
+        """The number of sources of the kind's class, which support the promise."""
         groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
         labels = self.groups.labels
         return len({name for name, kind in groups if labels[kind][0] == self.label[0]})

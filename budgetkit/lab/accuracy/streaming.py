@@ -91,7 +91,7 @@ def count_files(
     progress: bool = False,
     block: int = BLOCK,
 ) -> pd.DataFrame:
-    """Count text files exactly, in bounded memory.
+    """Count the tokens of text files exactly, in bounded memory.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def count_files(
     progress : bool
         If true, show a progress bar.
     block : int
-        Bytes counted at a time, at least 1; more if the text has no seam.
+        Number of bytes to count at a time, at least 1. A block is longer if the text has no seam there.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def count_files(
     Raises
     ------
     ValueError
-        If the counter is not exact, a file is not UTF-8, or a block has no size.
+        If the counter is not exact, a file is not UTF-8, or the block size is below 1.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def count_files(
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
-    """Count one block of a file."""
+    """Count the tokens in one block of a file."""
     at = tokens = 0
     with open(block.path, "rb") as stream, _named_file(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
@@ -215,7 +215,7 @@ def compare_stream(
     progress: bool = False,
     characters: int = BLOCK // 4,
 ) -> Iterator[pd.DataFrame]:
-    """Count every document with every counter, batch by batch.
+    """Count the tokens of documents with every counter, batch by batch.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a pruning policy; all sizes are in tokens.
+"""Inputs and outputs of a pruning policy, with all sizes in tokens.
 
 A policy never changes the history itself. It receives the history's size and limit, and returns cuts, each with a
 target size and an order of removal. `budgetkit.pruning.dropping` carries out the cuts and ensures three things for
@@ -30,7 +30,7 @@ class Floor:
     Parameters
     ----------
     least : int, default 1
-        Minimum to keep, at least 1. The default floor of one message gives way if the message does not fit in the
+        Minimum to keep, at least 1. The default floor of one message is ignored if the message does not fit in the
         window; any other floor is kept.
     unit : {"messages", "turns", "tokens"}
         The unit of `least`.
@@ -76,7 +76,7 @@ class PruningContext(NamedTuple):
     messages : int
         Number of messages in the history.
     pause : float
-        Seconds since the last request; 0 if unknown.
+        Seconds since the last request, or 0 if unknown.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class PruningContext(NamedTuple):
         return self.tokens + (0 if of == "limit" else self.others)
 
     def size(self, amount: Amount, of: Base) -> int:
-        """Convert an amount to tokens; shares are relative to a base.
+        """Convert an amount to tokens, taking a share of a base.
 
         Parameters
         ----------
@@ -129,14 +129,14 @@ class PruningContext(NamedTuple):
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the history's tokens if a base is filled to a given size.
+        """Return the history's tokens if a base has a given size.
 
         Parameters
         ----------
         tokens : int
             Size, in tokens.
         of : {"limit", "usable", "window"}
-            The base it is a part of.
+            The base that has this size.
 
         Returns
         -------
@@ -178,11 +178,11 @@ class SummaryCall:
         Prompt of the call: a separate, uncached prompt ("own"), or the session's prompt with an instruction appended,
         mostly read from the cache ("shared").
     calls : int, default 1
-        Number of calls per summary; the second reads the prompt of the first from the cache.
+        Number of calls per summary. The second call reads the prompt of the first from the cache.
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
-        Maximum tokens sent of the summarised messages.
+        Maximum number of tokens of the summarised messages to send.
     cache_write : bool, default False
         If true, a separate prompt is also written to the cache, although it is never read again.
 
@@ -262,7 +262,7 @@ class Cut(NamedTuple):
     least_gain : int, default 0
         Minimum tokens to be freed; otherwise no tool result is changed.
     compaction : Compaction, optional
-        Messages to keep; one summary replaces all others.
+        The messages to keep when one summary replaces all others.
 
     Examples
     --------
@@ -285,7 +285,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Policy:
-    """The base class of all pruning policies; subclasses define the cuts.
+    """The base class of all pruning policies, whose subclasses define the cuts.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class Policy:
         Returns
         -------
         tuple of Cut
-            Cuts to carry out in order. Empty if none are needed.
+            Cuts to carry out in order, or an empty tuple if none are needed.
         """
         return ()
 
@@ -350,7 +350,7 @@ class Policy:
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """The call that writes a summary, or None if only its input is counted."""
+        """The summary's call, or None if only its input is counted."""
         return None
 
     def arriving(self, tokens: int, is_result: bool) -> int:
@@ -373,7 +373,9 @@ class Policy:
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Return the importance of a message; higher is kept longer.
+        """Return the importance of a message.
+
+        Messages of higher importance are kept longer.
 
         Parameters
         ----------
@@ -388,7 +390,7 @@ class Policy:
         return 0
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of some messages, or None to model only its size.
+        """Return a summary of messages, or None to model only its size.
 
         Parameters
         ----------

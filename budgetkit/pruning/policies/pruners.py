@@ -1,9 +1,9 @@
 """The pruning policies, one small dataclass each.
 
-Some cut only the overflow, others more at a time.
+Some policies cut only the overflow, others cut more at a time.
 
 Larger cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and
-the provider reads that part from its cache. After a cut, everything behind it is uncached. So fewer, larger cuts leave
+the provider reads that part from its cache. Everything after a cut is uncached. So fewer, larger cuts leave
 more in the cache.
 """
 
@@ -30,7 +30,7 @@ from budgetkit.pruning.policies.policy import (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OldestFirst(Policy):
-    """A policy that drops the oldest messages until the others fit.
+    """A policy that drops the oldest messages until the history fits.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class SlidingWindow(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Step(Policy):
-    """A policy that drops the oldest messages in blocks, so that cuts are rare.
+    """A policy that drops the oldest messages in blocks and cuts rarely.
 
     removed = ceil(surplus / step) * step
 
@@ -116,7 +116,7 @@ class Step(Policy):
 
 @dataclass(frozen=True, repr=False)
 class TriggerTarget(Policy):
-    """A policy that cuts down to a target once a trigger is exceeded.
+    """A policy that cuts to a target once a trigger is exceeded.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class Importance(Policy):
     rank: Callable[[Any], int] | None = None
 
     def last_resort(self, context: PruningContext) -> Cut:
-        """Return a cut to the limit by importance."""
+        """Return a cut that drops the least important messages first."""
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
@@ -242,7 +242,8 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        The policies; each sees the history left by the previous one. The unit and floor of the chain replace theirs.
+        The policies. Each sees the history left by the previous one. The chain's unit and floor replace those of its
+        policies.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -286,7 +287,7 @@ class Chain(Policy):
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary of the first policy that writes one, or None."""
+        """Return the first policy's summary, or None if no policy writes one."""
         texts = (policy.write(payloads) for policy in self.policies)
         return next((text for text in texts if text is not None), None)
 
@@ -307,9 +308,10 @@ class Trigger:
     Parameters
     ----------
     kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
-        Condition: the prompt reaches a number of tokens, a share of the window, or the window less a number of tokens;
-        the number of messages; the pause before the request; or always. An unknown pause counts as 0, so "idle" never
-        triggers in a running conversation.
+        The condition: the prompt reaches a number of tokens ("tokens"), a share of the window ("share"), or the window
+        less a number of tokens ("window_less"); the history reaches a number of messages ("messages"); the pause before
+        the request reaches a number of seconds ("idle"); or no condition ("always"). An unknown pause counts as 0, so
+        "idle" never triggers in a running conversation.
     value : float
         Threshold in tokens, messages or seconds, or a share from 0 to 1.
     above : bool, default False
@@ -381,7 +383,7 @@ class Compact(_Triggered):
     keep_head : int, default 0
         Number of first messages to keep.
     keep_role : str, optional
-        Role of the messages of the tail to keep; the others of the tail are dropped. Default: all roles.
+        Role of the messages to keep in the tail; its messages of other roles are summarised. Default: all roles.
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
@@ -483,7 +485,7 @@ class ClearResults(_Triggered):
 
 @dataclass(frozen=True, repr=False)
 class CapResults(Policy):
-    """A policy that cuts each tool result to a maximum size on arrival.
+    """A policy that cuts tool results to a maximum size on arrival.
 
     Parameters
     ----------
@@ -535,7 +537,7 @@ class DropToolResults(Policy):
         The base: the history's limit, or the usable or whole window, which the other sections share.
     target : int or Share, optional
         Size at which replacing stops. The default, the trigger, replaces a little in every request and so loses the
-        prompt cache each time; 0 replaces all but the intact results and so acts rarely.
+        prompt cache each time. A target of 0 replaces all but the intact results and so acts rarely.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 

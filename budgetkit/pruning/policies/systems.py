@@ -1,10 +1,7 @@
-"""Policies by name, and the rules of known agents, each a row of data/systems.toml.
+"""Policies by name, and the rules of known agents.
 
-Each row is *modelled on* a system's documentation or code at a date, and built from the classes of
-:mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
-
-Two systems are also functions with parameters of their own. Called without arguments, each returns the row of its name,
-so that ``system("octopus")`` and the name "octopus" give the same policy.
+Each agent is a row of data/systems.toml, *modelled on* its documentation or code at a date, and built from the classes
+of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
 """
 
 from __future__ import annotations
@@ -51,8 +48,8 @@ class System(Chain):
     summary_tokens : tuple of int
         Minimum and maximum length of a summary, in tokens.
     stops_after : int
-        Number n: the system stops after n compactions in a row, each at most n requests after the one before. 0 for
-        never.
+        The system stops after this number n of compactions in a row, each at most n requests after the previous one; 0
+        means that it never stops.
 
     Examples
     --------
@@ -154,7 +151,7 @@ _PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
 
 
 def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
-    """Build a rule from a row."""
+    """Build a rule from a row of data/systems.toml."""
     fields = {name: value for name, value in row.items() if name != "act"}
     for name in ("trigger", "target", "keep_tail"):
         if f"{name}_share" in fields:
@@ -187,7 +184,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
 
 
 def policy_of(policy: Policy | str) -> Policy:
-    """Return the policy that a name stands for; a policy is returned unchanged.
+    """Return the policy with a given name, or return a policy unchanged.
 
     Examples
     --------
@@ -205,7 +202,7 @@ def policy_of(policy: Policy | str) -> Policy:
 
 
 def known_name(name: str) -> str:
-    """Return a policy's listed name, given with blanks or hyphens.
+    """Return a policy's listed name, even if written with hyphens.
 
     Examples
     --------
@@ -222,7 +219,7 @@ AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
 
 
 def general_policy_of(policy: Policy | str) -> Policy:
-    """Return a policy for a running conversation; reject a product's rules.
+    """Return a policy for a running conversation, rejecting a product's rules.
 
     Examples
     --------
@@ -253,7 +250,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return policies by name; by default, all named policies.
+    """Return the given policies by name, or all named policies.
 
     Examples
     --------

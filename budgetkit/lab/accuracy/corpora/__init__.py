@@ -1,7 +1,7 @@
 """Texts by class and language: shipped, generated and your own.
 
-Every document has a class, a language and a source. Nothing is downloaded; unreadable files are reported and never
-fatal.
+Every document has a class, a language and a source. Nothing is downloaded. Unreadable files are reported and cause no
+error.
 """
 
 from __future__ import annotations

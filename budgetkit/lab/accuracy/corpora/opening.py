@@ -58,8 +58,8 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
         A corpus; the name of shipped texts; the path of a folder, a file or a glob; a frame with a column "text" (or
-        "content", "message", ..., else the longest texts) and optional columns "class", "language", "source" and
-        "document"; or texts, documents, messages and passages.
+        "content", "message", ..., or else the column with the longest texts) and optional columns "class", "language",
+        "source" and "document"; or texts, documents, messages and passages.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def corpus_of(texts: AnyTexts) -> Corpus:
 
 
 def document_of(text: Any, number: int) -> Document:
-    """Convert one of several texts to a document."""
+    """Convert a text, a message or a passage to a numbered document."""
     if isinstance(text, Document):
         return text
     if not isinstance(text, str):

@@ -30,7 +30,7 @@ class Document:
     language : str
         Natural or programming language, format or recipe: "de", "python", "json", "base64".
     source : str
-        Source of the text; for installed texts, package and version.
+        Source of the text, such as a package and its version.
     name : str
         Name of the document within the source.
 
@@ -138,7 +138,7 @@ class Corpus:
         shortest, longest : int
             Length of a piece, in characters; pieces shorter than `shortest` are dropped.
         most : int
-            Maximum number of pieces per document, spread over it.
+            Maximum number of pieces per document, spread over the document.
         seed : int
             Seed of the lengths.
 
@@ -170,7 +170,7 @@ class Corpus:
         return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per document: class, language, source, name and characters."""
+        """Return a frame with the labels and the length of each document."""
         rows = [(d.kind, d.language, d.source, d.name, len(d.text)) for d in self]
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 
@@ -313,7 +313,7 @@ def rows(
     language: str = "",
     most: int = 10**9,
 ) -> Corpus:
-    r"""Read a column of a JSONL or CSV file, by row.
+    r"""Read one document from each row of a JSONL or CSV file.
 
     Parameters
     ----------
@@ -322,14 +322,14 @@ def rows(
     column : str
         Key or column of the text.
     kind, language : str
-        Class and language of the texts; a column "lang" or "language" overrides it for each.
+        Class and language of the texts. If `language` is empty, a column "lang" or "language" gives that of each text.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus; rows without that column, and lines that are not JSON, are listed as problems.
+        A corpus. Rows without that column, and lines that are not JSON, are listed as problems.
 
     Raises
     ------

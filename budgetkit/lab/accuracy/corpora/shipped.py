@@ -1,7 +1,7 @@
 """The mini-corpus written for this project, and generated odd text.
 
-It is small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language title``
-begins a document.
+Both are small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language
+title`` begins a document.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     recipe : str
         One of :data:`RECIPES`.
     seed : int
-        Seed; the same recipe, seed and length give the same text.
+        Seed. The same recipe, seed and length give the same text.
     characters : int
         Length, in characters.
 
@@ -219,9 +219,9 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     documents : int
         Number of documents per recipe.
     characters : int
-        Length of each, in characters.
+        Length of each document, in characters.
     seed : int
-        Seed; the estimator was trained on texts with other seeds.
+        Seed. The estimator was trained on texts with other seeds.
 
     Returns
     -------
