@@ -78,7 +78,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """The formula without punctuation marks, such as "0.98 × o200k_base"."""
+        """The formula without the term for punctuation marks, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
@@ -89,7 +89,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """A hint on how to count this model more accurately, or ""."""
+        """A hint on counting this model's tokens more accurately, or "" without one."""
         return nearer(self.model)
 
     @property
@@ -138,7 +138,7 @@ def fitted(
     model: str,
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
-    """Fit a slope to a provider's counts; see `budgetkit.accuracy.calibrate`."""
+    """Fit a slope to a provider's counts, as `budgetkit.accuracy.calibrate` does."""
     texts = check_texts(texts, counter)
     counts = list(counts)
     if len(texts) != len(counts) or not texts:

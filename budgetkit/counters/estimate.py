@@ -2,8 +2,8 @@
 
     tokens of a text = sum of the weights of its windows
 
-A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII character has its own class; the rest share
-128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
+A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII character has its own class; all others
+share 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
     long    of each window: these and two classes before; if one is not ASCII, the window's units themselves
@@ -240,7 +240,7 @@ class Weights:
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
 
     def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
-        """Set the weights for windows inside a run of one unit."""
+        """Set the weights of the windows inside a run."""
         first, second = stretch.ends(at)
         is_ascii = (first < 128) & (second < 128)
         cost = np.where(first == second, self.run_units[first], np.int16(-1))
@@ -335,7 +335,7 @@ def stretches(text: str) -> Iterator[Row]:
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
     """Concatenate texts into one row, with zeros before each.
 
-    Return also the first window of each text and its number of windows.
+    Also return the first window and the number of windows of each text.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def _short(text: str) -> Row:
 def _units(text: str) -> Row:
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8)
-    # Python keeps a text as wide as its widest character; a piece without it is encoded several times faster.
+    # Python stores every character of a text as wide as the widest; pieces without it are encoded several times faster.
     pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
     return np.frombuffer(
         b"".join([piece.encode("utf-16-le", "surrogatepass") for piece in pieces]), np.uint16

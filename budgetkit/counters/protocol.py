@@ -16,7 +16,7 @@ class Counter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name shown with counts; it marks estimates and substitutes."""
+        """The name shown with counts, which marks estimates and substitutes."""
         ...
 
     @property
@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint on how to count more accurately, or "".
+    """Return a hint on a more accurate count, or "" without one.
 
     Examples
     --------
@@ -124,7 +124,10 @@ def nearer_sentence(source: object) -> str:
 
 
 class CounterBase:
-    """The base class of counters; subclasses have a name and count texts."""
+    """The base class of counters.
+
+    Subclasses have a name and count the tokens in texts.
+    """
 
     __slots__ = ()
     name: Any

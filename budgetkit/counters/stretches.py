@@ -175,7 +175,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
 
 def _inside(run: str, text: str) -> tuple[int, int]:
-    """Return the characters and bytes in a run at the start of a text."""
+    """Count the characters and bytes of a run that starts a text."""
 
     def make() -> tuple[int, int]:
         match = pattern(run).match(text)
@@ -188,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Advance through a class up to the last character that is also in another class."""
+    """Return a step to the last character of `last` in a run."""
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at

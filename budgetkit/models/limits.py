@@ -1,4 +1,4 @@
-"""Limits on a model's window, set by programs, and on its thinking."""
+"""Limits that programs set on a model's window, and limits on its thinking."""
 
 from __future__ import annotations
 

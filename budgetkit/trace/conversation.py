@@ -152,7 +152,7 @@ class Trace:
 
     @property
     def turn_numbers(self) -> Ints:
-        """Turn number of each message; 0 before the first turn."""
+        """The turn number of each message, or 0 before the first turn."""
         starts = [turn.start for turn in self.turns]
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
@@ -172,7 +172,7 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if the file names one.
 
-        If there are several, it is the last known one.
+        If the file names several, it is the last known one.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
@@ -227,7 +227,10 @@ class Trace:
 
     @cached_property
     def gone(self) -> Ints:
-        """Index of the summary that replaced each message; without one, the largest integer."""
+        """The index of the summary that replaced each message.
+
+        If no summary replaced a message, it is the largest integer.
+        """
         return gone(self.messages, self.fields.get("compactions"))
 
     @cached_property
@@ -237,7 +240,7 @@ class Trace:
         return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 
     def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count every message; the counts are cached.
+        """Count the tokens of every message, and cache the counts.
 
         Parameters
         ----------
@@ -254,7 +257,7 @@ class Trace:
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
     def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count the output tokens of each answer; the counts are cached.
+        """Count the output tokens of each answer, and cache the counts.
 
         Parameters
         ----------
@@ -405,7 +408,7 @@ class Trace:
         return tuple(message.role for message in self.messages)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the cached value for a key, or make it.
+        """Return a key's cached value, making it if it is missing.
 
         A trace never changes, so the value stays valid.
         """
@@ -419,7 +422,7 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
-        """Count the whole conversation in one call."""
+        """Count the tokens of the whole conversation in one call."""
 
         def made() -> CountedMessages:
             passages = [passage.message for group in self.contexts.values() for passage in group]

@@ -142,7 +142,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates with the wanted counts, in all contexts first."""
+        """Yield candidates with the wanted counts, first those that fit all contexts."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -154,7 +154,7 @@ class Filler:
         yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text plainly, as compact JSON, and inside a list."""
+        """Count a text's tokens plainly, as compact JSON and in a list."""
         as_list = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
@@ -186,7 +186,7 @@ class Filler:
     def _of_size(self, size: int, as_list: bool) -> str:
         """Return filler of a given count, as a JSON list if needed.
 
-        It is for texts whose words cannot be replaced one by one.
+        Use it for texts whose words cannot be replaced one by one.
         """
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1

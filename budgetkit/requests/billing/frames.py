@@ -183,7 +183,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return a host's name in the table, or an unlisted name unchanged.
+    """Return the table's name for a host, or an unlisted name unchanged.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "".
+    """Return a host's hidden prompt by name, or "" if it has none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -247,7 +247,7 @@ class FrameRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where thinking may be billed without a charge."""
+        """The places where a bill may include uncharged thinking."""
         return () if self.frame.form == "template" else EVERYWHERE
 
 
@@ -340,7 +340,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return a message's fixed tokens, by its speaker and the previous one."""
+    """Return a message's fixed tokens, by its speaker and the previous speaker."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0

@@ -126,7 +126,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice about an unknown model with similar names, or ""."""
+        """A notice that the model is unknown, or "" if it is known."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -190,7 +190,7 @@ def count_request(
 ) -> RequestCount:
     """Count the tokens that a provider bills for a request.
 
-    The count includes messages, tools, images, framing and the answer schema, which Gemini does not bill.
+    The count includes messages, tools, images and framing, and the answer schema if the provider bills it.
 
     Parameters
     ----------
@@ -345,7 +345,10 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown_model(name: str) -> str:
-    """Return a notice about an unknown model with similar names, or ""."""
+    """Return a notice that a model is unknown, or "" if it is known.
+
+    The notice suggests models with similar names.
+    """
     if estimate_for(name).pattern or found_by(name):
         return ""
     near = similar_models(name)
