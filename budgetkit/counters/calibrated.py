@@ -89,7 +89,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """A hint on counting this model's tokens more accurately, or "" without one."""
+        """A hint on counting this model's tokens more accurately, or "" if none."""
         return nearer(self.model)
 
     @property

@@ -34,9 +34,7 @@ _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_SLACK: Final = (
-    4  # characters after a run that a pattern may depend on: a contraction, or one after a blank
-)
+_SLACK: Final = 4  # characters that a pattern may read after a run: a contraction, or one after a blank
 
 
 @cache
@@ -86,7 +84,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last split of a text that later text cannot change.
+    r"""Return the end of the last piece that no further text can change.
 
     Return 0 if there is none.
 

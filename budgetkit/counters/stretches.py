@@ -188,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Return a step to the last character of `last` in a run."""
+    """Return a step that matches a run ending in a `last` character."""
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at

@@ -206,7 +206,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on counting a model's tokens better, or "" without one.
+    """Return a hint on counting a model's tokens more accurately, or "" if none.
 
     Examples
     --------

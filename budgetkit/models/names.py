@@ -204,7 +204,7 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host in a model's name, or "" without one.
+    """Return the host in a model's name, or "" if none.
 
     A host runs the model or forwards requests to it.
 

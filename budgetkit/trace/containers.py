@@ -4,8 +4,8 @@ gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text t
 YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
 container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
 
-Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first
-speaker: if this speaker is a heading, a line "User:" below it is part of a message.
+Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first speaker:
+if this speaker is a heading, a line "User:" below it is part of a message.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file in a folder, an error in the gate."""
+    """The warning about a broken JSON file, which is an error in the gate."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Loader:
             yield from sessions.session_conversations(everything, row.name)
             return
         if row is not None:
-            # Lines that form one document; unreadable ones are left out with a warning.
+            # Lines that form one document; unreadable lines are left out with a warning.
             entries = [*everything]
             broken = [line for line, value in entries if isinstance(value, BrokenLine)]
             lines = [value for _, value in entries if not isinstance(value, BrokenLine)]
@@ -179,7 +179,7 @@ class Loader:
             for conversation in converted(document) or [document]:
                 yield start, conversation
             return
-        spans: list[Numbered] = []  # in a log of spans, only those of models have conversations
+        spans: list[Numbered] = []  # in a log of spans, only spans of models have conversations
         refused = []
         for line, value in everything:
             place = f"{name}, line {line}"
@@ -432,7 +432,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
 def iter_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> Iterator[Trace]:
-    """Iterate over a file's conversations, one in memory at a time.
+    """Iterate over a file's conversations, keeping only one in memory.
 
     Parameters
     ----------

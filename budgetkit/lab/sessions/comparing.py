@@ -93,8 +93,8 @@ def compare(
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN if no price is known), relative (input cost as a ratio to that without a cache and rule), compactions, sent,
         cached (tokens), left (messages dropped or shortened), capped (results cut on arrival), used_later (dropped
-        messages used later), first (the first request where the rule acted), overflows (requests that exceed
-        the window), loops (compactions at two requests in a row), stops (the request at which the product would stop
+        messages used later), first (the first request where the rule acted), overflows (requests that exceed the
+        window), loops (compactions in two requests in a row), stops (the request at which the product would stop
         because of repeated compactions; 0 for none), call_overflows (summary calls that exceed the window themselves),
         summary_cost (maximum cost of the summary calls, in US dollars, included in the cost) and assumed (assumed
         values). For a recorded session, `attrs` has replayed (the cost of the unchanged session in the same replay, in
@@ -246,8 +246,8 @@ def by_price_and_window(
     -------
     DataFrame
         One row per window, price and rule: window, read, system, acts (True if it did anything), change (relative to no
-        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if no acting rule,
-        nor no pruning, costs less) and turns (True if the cheapest rule differs from that at the previous price).
+        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if neither an acting
+        rule nor no pruning costs less) and turns (True if the cheapest rule differs from that at the previous price).
 
     Examples
     --------

@@ -171,7 +171,7 @@ def _reads_table(session: Session) -> pd.DataFrame:
 def _draw_reads(table: pd.DataFrame) -> Spec:
     at = table["request"]
     area: Spec = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
-    # The prediction is the wider line; where it is right, it borders the other.
+    # The prediction is the wider line; where it is right, it borders the recorded line.
     wide = {"color": ORANGE, "width": 5}
     thin = {"color": BLUE, "width": 1.5}
     traces = [

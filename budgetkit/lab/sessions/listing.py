@@ -264,8 +264,8 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums in :data:`BILLED`, including sub-agents; None for each unknown one. "parts" has the same sums for each
-        day, in UTC, and model; the last one has the compactions.
+        The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums by day (in
+        UTC) and model; its last entry has all compactions.
 
     Examples
     --------
@@ -338,7 +338,10 @@ def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's bill with its sub-agents, or return None if that is impossible."""
+    """Read a session's bill, including its sub-agents.
+
+    If the session cannot be read, all sums are None.
+    """
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session = module.Session(Path(path))

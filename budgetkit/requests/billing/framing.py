@@ -162,8 +162,8 @@ class Framing:
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into
-            one text; these messages are counted that way only if all of them are given.
+            Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into one text;
+            these messages are counted that way only if all of them are given.
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it exists.
 

@@ -205,7 +205,7 @@ def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
-    """Convert a record's parts, also those outside its content, to messages."""
+    """Convert a record's parts, including those outside its content, to messages."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):

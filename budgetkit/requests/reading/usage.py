@@ -198,7 +198,7 @@ def _priced_apart(word: Any) -> str:
 
 
 def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
-    """Yield the whole numbers at given paths, also those in lists."""
+    """Yield the whole numbers at given paths, including those in lists."""
     for path in paths:
         values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
