@@ -223,7 +223,7 @@ def calibrated_models() -> tuple[str, ...]:
 
 
 def published(model: str) -> CalibratedCounter:
-    """Return the counter that uses a model family's published slope.
+    """Return the counter with the published slope of a model's family.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_SLACK: Final = 4  # characters that a pattern may read after a run: a contraction, or one after a blank
+_SLACK: Final = 4  # characters that a pattern may read after a run, such as a contraction
 
 
 @cache
@@ -164,7 +164,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Replace the lock with a new, open one in a forked process."""
+        """Replace the lock with a new, open lock in a forked process."""
         self._lock = self._make()
 
 

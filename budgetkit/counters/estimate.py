@@ -385,7 +385,7 @@ Sums = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class EstimateCounter(CounterBase):
-    """A counter that estimates the count of one encoding.
+    """A counter that estimates an encoding's count from lookup tables.
 
     Made by ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
 
@@ -419,7 +419,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate the tokens in each of several texts, faster than one by one."""
+        """Estimate the tokens in each of several texts, faster than single calls."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

@@ -60,7 +60,7 @@ def is_seam(text: str, place: int) -> bool:
 
 
 def first_seam(text: str, place: int) -> int:
-    """Return the first seam from a place on, or the text's end.
+    """Return the first seam at or after a place, or the text's end.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def count_texts(
 
 @dataclass(frozen=True, slots=True)
 class ExactCounter(CounterBase):
-    """A counter that counts exactly as one of tiktoken's encodings.
+    """A counter whose counts equal those of a tiktoken encoding.
 
     Made by :func:`budgetkit.counter`. The encoding is loaded at the first count.
 

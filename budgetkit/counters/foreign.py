@@ -190,7 +190,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Split each piece into a pattern's matches and the other text."""
+    """Split each piece into a pattern's matches and the text between them."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):

@@ -62,7 +62,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Return the cached counts of texts, counting new texts in one call.
+        """Return the counts of texts, counting all uncached texts in one call.
 
         Examples
         --------

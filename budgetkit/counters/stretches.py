@@ -1,4 +1,4 @@
-r"""Counts of long texts without seams, such as a billion blanks, in bounded memory.
+r"""Token counts of long texts without seams, such as blanks, in bounded memory.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
@@ -160,7 +160,7 @@ def _words_by_case() -> Iterator[tuple[_Step, ...]]:
 
 
 def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
-    """Return a step that matches a run of any length of one class."""
+    """Return a step that matches a run of characters of a class."""
 
     def step(read: Read, at: int) -> int | None:
         end = at

@@ -459,7 +459,7 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Return an unlisted model with its OpenAI family's encoding, if any.
+    """Give an unlisted model the encoding of its OpenAI family.
 
     The encoding of a name that extends a listed one is not marked as the model's own.
     """

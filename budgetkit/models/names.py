@@ -144,7 +144,7 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name, removing one suffix at a time.
+    """Yield a name and its ever shorter forms without suffixes.
 
     Only suffixes that never distinguish models are removed.
 

@@ -94,7 +94,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
 def _split(
     text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
 ) -> dict[str, Any]:
-    """Split a text at its speakers, and warn about text before the first one."""
+    """Split a text at its speakers, warning about text before the first speaker."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []
@@ -293,7 +293,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as JSON if it starts like JSON, otherwise as a table or transcript."""
+        """Read text as JSON, as a table or as a transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
@@ -389,7 +389,7 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Replace an unpacking error with one that names the file."""
+    """Replace an unpacking error with an error that names the file."""
     try:
         yield
     except (

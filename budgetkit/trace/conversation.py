@@ -147,7 +147,10 @@ class Trace:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns in order. A conversation without a user message is one turn."""
+        """The turns in order.
+
+        A conversation without a user message is one turn.
+        """
         return turns(self.messages)
 
     @property
@@ -163,7 +166,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, or its id."""
+        """The conversation's title on one line, or its id if missing."""
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)
@@ -189,7 +192,7 @@ class Trace:
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return the given framing, else the conversation's, else the counter's."""
+        """Return a given framing, the conversation's or the counter's, in this order."""
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)
@@ -315,7 +318,7 @@ class Trace:
     def items(
         self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> list[Item]:
-        """List the items to keep or cut at one turn.
+        """List the items of a turn's request, which may be kept or cut.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class Filler:
         return filler
 
     def name(self, name: str, is_json: bool = False) -> str:
-        """Replace a name with a unique one."""
+        """Replace a name with unique filler."""
         return "".join(_replaced(name, self._named, is_json))
 
     def _word(self, word: str, before: str) -> str:

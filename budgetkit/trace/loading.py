@@ -128,7 +128,10 @@ class Loader:
             )
 
     def _parts(self, source: Source) -> Iterator[Part]:
-        """Yield the parts of a source: a file with its sub-agents, a frame, or a value."""
+        """Yield the parts of a source.
+
+        They are a file and its sub-agents' files, a frame, or a value.
+        """
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
                 yield from Opener(self.columns, self.progress).parts(source, _name(source))
@@ -279,7 +282,7 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 
 
 def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
-    """Read records until one reveals the format of the lines.
+    """Read records until a record reveals the format of the lines.
 
     A session may begin with records of unknown kinds, which have a type but no role.
     """

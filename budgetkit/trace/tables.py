@@ -342,7 +342,10 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
-    """Read a structure in Thrift's compact protocol, and return its fields and its end."""
+    """Read a structure in Thrift's compact protocol.
+
+    Return its fields, and the position after its end.
+    """
 
     def varint() -> int:
         nonlocal place
@@ -465,7 +468,10 @@ def _is_text(kind: Any) -> bool:
 
 
 class _Plain(yaml.SafeLoader):
-    """A YAML loader without aliases, which could fill the memory, and without repeated keys."""
+    """A YAML loader that rejects aliases and repeated keys.
+
+    A small file with aliases could fill the memory.
+    """
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         mapping = super().construct_mapping(node, deep)

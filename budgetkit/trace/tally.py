@@ -183,7 +183,7 @@ UNSENT = "not sent"
 
 @dataclass(frozen=True)
 class CountedMessages:
-    """Sizes of messages by one counter and framing, in tokens."""
+    """The tokens of messages, passages and tools, by one counter and framing."""
 
     messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
@@ -296,7 +296,7 @@ class Tally:
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Return the item that includes the priming, if any."""
+        """Return the item that includes the priming, or None without messages."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (
             index

@@ -225,7 +225,10 @@ def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
 
 
 def _stored(database: SessionFile) -> list[SessionFile]:
-    """Return the sessions in OpenCode's database, or the file itself if it is unreadable."""
+    """Return the sessions in OpenCode's database.
+
+    If the database is unreadable, return its file.
+    """
     query = (
         "SELECT session.id, directory, max(message.time_updated) FROM session"
         " JOIN message ON session_id = session.id GROUP BY session.id"
@@ -305,7 +308,7 @@ def bills_of(
 
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
-    """Read the bills of sessions in order, large sessions in one process per core."""
+    """Read the bills of sessions in order, in several processes if worthwhile."""
     from concurrent import futures  # cached bills need no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
@@ -362,7 +365,10 @@ def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bills_path() -> Path | None:
-    """Return the file of bills, or None if it is disabled or not a regular file."""
+    """Return the path of the bills' cache file.
+
+    Return None if the cache is disabled, or the path is not a regular file.
+    """
     usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     folder = str(Path(usual or Path.home() / ".cache") / "budgetkit")
     named = os.environ.get("BUDGETKIT_CACHE", folder)

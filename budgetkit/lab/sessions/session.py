@@ -240,7 +240,10 @@ class Session:
 
     @property
     def searches_cost(self) -> Floats:
-        """Cost of each request's web searches in US dollars, or 0 without a price."""
+        """The cost of each request's web searches, in US dollars.
+
+        It is 0 if no price is known.
+        """
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
         return np.asarray(self.columns["web_searches"] * rates / 1_000)
 
@@ -305,7 +308,10 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request by kind; `long` tokens are written for an hour."""
+        """The billed tokens of each request, by kind.
+
+        The kind `long` is written to the cache for an hour.
+        """
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0

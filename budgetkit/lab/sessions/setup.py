@@ -231,7 +231,7 @@ class ReplaySetup:
         return RuleOutcome(name=name, least=least, most=most)
 
     def row(self, outcome: RuleOutcome) -> Data:
-        """Return one rule's row of the comparison.
+        """Return a rule's row of the comparison.
 
         The upper end of the cost assumes the longest summaries and rereading of lost messages.
         """

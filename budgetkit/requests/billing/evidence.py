@@ -145,7 +145,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """List the names of a request's combination and of coarser ones.
+    """List the names of a request's combination and of coarser combinations.
 
     The finest combination comes first.
 

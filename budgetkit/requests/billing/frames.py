@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3, and the number of tokens around them.
+    """Return a tool's texts for Gemini 3, and the tokens around them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -374,7 +374,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as shown to Claude: one line of JSON, keys sorted."""
+    """Write a tool as Claude sees it: one JSON line with sorted keys."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}

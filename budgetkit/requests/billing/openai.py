@@ -80,7 +80,7 @@ class _Writer:
     plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write an object's type, on one line if its properties are simple."""
+        """Write an object's type, on a single line if its properties are simple."""
         members = properties_of(schema)
         required = as_list(schema.get("required"))
         written = [
@@ -231,7 +231,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class OpenAIFamily:
-    """The token costs of one OpenAI family's format."""
+    """The token costs of the request format of an OpenAI family."""
 
     name: str
     encoding: str = FAMILY_ENCODING  # encoding of its texts
@@ -356,7 +356,7 @@ def _uses(message: Message) -> str:
 
 
 def _results_json(results: Sequence[Message], escaped: bool) -> str:
-    """Write results as one JSON list, parsing those that are JSON."""
+    """Write results as one JSON list, parsing results that are JSON."""
     return json.dumps(
         [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
     )
@@ -412,7 +412,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charge of the tool choice, if any."""
+    """Yield the charge of the tool choice, if it has one."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:

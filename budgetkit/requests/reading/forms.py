@@ -230,6 +230,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Return True if a message shares a record with the previous one."""
+    """Return True if a message shares a record with the previous message."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

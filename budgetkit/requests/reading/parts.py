@@ -207,7 +207,7 @@ def objects_in(value: Any) -> list[Raw]:
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list unchanged, or an empty one for any other value."""
+    """Return a list unchanged, or an empty list for any other value."""
     return value if isinstance(value, list | tuple) else ()
 
 

@@ -189,7 +189,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
-    """Read a record with one message per field.
+    """Read a record in which each field is a message.
 
     Adjacent messages of the same role are merged.
     """

@@ -268,7 +268,7 @@ def request_settings(raw: Raw, shape: str) -> Data:
 
 
 def as_object(value: object) -> Raw:
-    """Return a mapping unchanged, or an empty one for any other value."""
+    """Return a mapping unchanged, or an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -255,7 +255,7 @@ def _builtin(tool: Schema) -> str:
 
 
 def unwrapped(tool: Schema) -> Schema:
-    """Remove the wrapping ``{"type": "function", "function": {...}}``, if any."""
+    """Remove the wrapping ``{"type": "function", "function": {...}}`` from a tool."""
     function = tool.get("function")
     if isinstance(function, Mapping) and function:
         return function

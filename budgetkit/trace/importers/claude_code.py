@@ -86,7 +86,7 @@ def _name(value: Any) -> str | None:
 
 
 def _ids(record: Raw, kind: str, field: str) -> list[str]:
-    """List the ids of the blocks of one kind in a message."""
+    """List the ids of a message's blocks of a given kind."""
     return [
         block[field]
         for block in objects_in(value_at(record, "message.content"))
