@@ -12,9 +12,9 @@ share 128). Two units form a *pair*, and two pairs a *window*, which is looked u
     shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
 
 Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
-three are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a long run
-of one character, or of two alternating ones, the previous units carry no information, so such windows have a weight
-measured for runs. Training and counting share this code, so they cannot disagree.
+three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a
+long run of one character, or of two alternating ones, the previous units carry no information, so such windows have a
+weight measured for runs. Training and counting share this code, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ Sums = npt.NDArray[np.int64]
 class EstimateCounter(CounterBase):
     """A counter that estimates an encoding's count from lookup tables.
 
-    Made by ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
+    Create one with ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ def count_texts(
 class ExactCounter(CounterBase):
     """A counter whose counts equal those of a tiktoken encoding.
 
-    Made by :func:`budgetkit.counter`. The encoding is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The encoding is loaded at the first count.
 
     Parameters
     ----------

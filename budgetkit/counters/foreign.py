@@ -37,8 +37,8 @@ class TokenizerFile:
     path : str
         Path of the file.
     pattern : str
-        Pattern that splits a text into pieces, for a tiktoken file. Default: that of cl100k_base, which Llama 3 also
-        uses.
+        Pattern that splits a text into pieces, for a tiktoken file. Default: the pattern of cl100k_base, which Llama 3
+        also uses.
     normal_form : str
         Unicode normal form applied to a text first, such as ``"NFC"``. Default: none.
     """
@@ -215,7 +215,7 @@ def _unreadable(path: str, reason: str) -> ValueError:
 class ForeignCounter(CounterBase):
     """A counter that uses a tokenizer from another library or a file.
 
-    Made by :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Counter(Protocol):
 
     @property
     def exact(self) -> bool:
-        """True if its counts equal the model's own."""
+        """True if the counts equal the model's own counts."""
         ...
 
     def __call__(self, text: str) -> int:
@@ -57,7 +57,7 @@ Basis = Literal["exact", "reconstructed", "estimate"]
 def basis_of(counter: Callable[[str], int]) -> Basis:
     """Return the basis of a counter's counts.
 
-    Counters and functions that do not state it are estimates.
+    Counts by counters and functions that do not state a basis are estimates.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class CounterBase:
 
     @property
     def exact(self) -> bool:
-        """True if its counts equal the model's own."""
+        """True if the counts equal the model's own counts."""
         return self.basis == "exact"
 
     def __call__(self, text: str) -> int:

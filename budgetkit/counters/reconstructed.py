@@ -60,7 +60,7 @@ _PROBE: Final = (
 class ReconstructedCounter(CounterBase):
     """A counter of Claude's tokens that uses ctok's reconstructed tokenizer.
 
-    Made by :func:`budgetkit.counter` if the extra ``claude`` is installed.
+    Create one with :func:`budgetkit.counter`; the extra ``claude`` must be installed.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ class _Tiling:
     def _shortened(self, stream: str) -> tuple[str, int]:
         """Remove whole pieces from long runs of one character, and count them.
 
-        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent ones
+        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent pieces
         add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
         and a run longer than m x m, plus a piece at either edge, contains one of length m. Removing it leaves a text
         that needs one piece fewer.

@@ -1,8 +1,9 @@
 """Counters that use vocabularies not shipped with budgetkit.
 
-``data/vocabularies.toml`` has a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's) or is a
-file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS`` and in the
-caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the table.
+``data/vocabularies.toml`` has a row for each vocabulary. A vocabulary comes with an extra (Claude's, DeepSeek's,
+Qwen's) or is a file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS``
+and in the caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the
+table.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
 class VocabularyCounter(CounterBase):
     """A counter that uses a tokenizer file not shipped with budgetkit.
 
-    Made by :func:`budgetkit.counter`. The file is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The file is loaded at the first count.
 
     Parameters
     ----------

@@ -461,7 +461,7 @@ def _by_name(name: str) -> Model | None:
 def _of_family(facts: Model) -> Model:
     """Give an unlisted model the encoding of its OpenAI family.
 
-    The encoding of a name that extends a listed one is not marked as the model's own.
+    The encoding of a name that extends a listed name is not marked as the model's own.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:

@@ -409,8 +409,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
     starts = (frame.start() for frame in _FRAME.finditer(content))
     sizes = (int.from_bytes(content[max(0, at - 8) : at], "little") for at in starts)
     outflow.check(size=sum(size for size in sizes if size < _LARGEST_BUFFER))
-    # Read in this thread: for a Python file object, Arrow starts another thread, in which some
-    # processes crash.
+    # Read in this thread: for a Python file object, Arrow starts another thread, in which some processes crash.
     file = pa.BufferReader(content)
     if content.startswith(b"FEA1"):
         table = feather.read_table(file)

@@ -83,7 +83,8 @@ def compare(
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
-        The provider's prompt cache; default: that of the model. Not for recorded sessions, whose cache reads are known.
+        The provider's prompt cache; default: that of the model. Do not pass it for recorded sessions, whose cache reads
+        are known.
     counter : callable or str, optional
         Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
 

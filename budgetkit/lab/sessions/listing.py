@@ -262,7 +262,7 @@ def bills_of(
     progress : callable, optional
         Function called with the number of files left to read, before each file and at the end.
     in_processes : bool, default False
-        If true, many sessions may be read in several processes. Only for programs that can start processes.
+        If true, many sessions may be read in several processes. Set it only in programs that can start processes.
 
     Returns
     -------

@@ -274,7 +274,7 @@ class Session:
     def input_prices(self) -> tuple[Floats, Floats]:
         """Prices of a cached and of an uncached input token, by request.
 
-        Prices are in US dollars; NaN if unknown.
+        Prices are in US dollars, and NaN if unknown.
 
         For a request without a cache read, the first is the hypothetical price of a cached token.
         """
@@ -576,7 +576,7 @@ class Session:
 
     @cached_property
     def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:
-        """The requests for each pair of prices."""
+        """The indices of the requests billed at each pair of prices."""
         rows: dict[tuple[Prices, Prices], list[int]] = {}
         for row, rates in enumerate(self._rates):
             rows.setdefault(rates, []).append(row)

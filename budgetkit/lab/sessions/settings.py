@@ -4,9 +4,9 @@
 
 The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the deviation of a
 replay of its program's rule, acting where the program compacted. Ranges are widened by the larger error, and no
-difference within it is reported. If no compaction of the session shows a rule's error, it is assumed to be 9 %, the
-largest measured one. If the replay error is more than 5 %, no value is called the cheapest. For several sessions, the
-cheapest value on the older half is tested on the newer half.
+difference within this error is reported. If no compaction of the session shows a rule's error, it is assumed to be 9 %,
+the largest measured error. If the replay error is more than 5 %, no value is called the cheapest. For several sessions,
+the cheapest value on the older half is tested on the newer half.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
     The names range from the finest combination to the coarsest. The interval includes the ranges of all names up to the
     first one with enough calls, each multiplied by 1 + 2 / projects, because a new project differs from the few
     observed. If no name has enough calls, or these rules were never tried, it also includes errors of 10 % times that
-    factor. The last name is used only if the table has none of the others.
+    factor. The last name is used only if the table has none of the other names.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0

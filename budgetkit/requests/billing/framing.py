@@ -454,7 +454,7 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        The framing named in the model's facts; otherwise one with the billing rules of
+        The framing named in the model's facts; otherwise, a framing with the billing rules of
         :func:`budgetkit.count_request`: OpenAI's, a frame's or estimated ones.
 
     Examples

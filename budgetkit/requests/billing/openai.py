@@ -1,9 +1,9 @@
 """Billing rules for OpenAI's Chat Completions and Responses APIs.
 
-The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
-with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older snapshots see
-:mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write the text shown
-to the model: the TypeScript-like namespace of the tools, and the answer schema.
+The rules for text come from OpenAI's cookbook; all other rules were derived from recorded calls of public projects
+(requests with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older
+snapshots see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write
+the text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 
 
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text part into its tagged calls and the other text."""
+    """Split a text part into tagged calls and the text around them."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:

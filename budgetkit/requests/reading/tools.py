@@ -63,8 +63,8 @@ class Toolset:
     uncounted : tuple of str
         Names of the parts that cannot be counted.
     entries : tuple of Mapping
-        All tools in their provider's format: Gemini's and Converse's with their wrapping, an MCP server's as OpenAI
-        functions.
+        All tools in their provider's format. Gemini's and Converse's tools keep their wrapping, and an MCP server's
+        tools become OpenAI functions.
 
     Examples
     --------
