@@ -60,7 +60,7 @@ _TRIED = 700  # names of the word's own length to try before shorter ones
 
 @dataclass
 class Filler:
-    """A generator of filler text with the same counts as the original."""
+    """A generator of filler text with the original's token counts."""
 
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler of a given count, as a JSON list if needed.
+        """Return filler with a given token count, as a JSON list if needed.
 
         Use it for texts whose words cannot be replaced one by one.
         """

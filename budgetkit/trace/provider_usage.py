@@ -118,7 +118,7 @@ def in_line(usage: Usage) -> Ints:
 
 
 def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
-    """List tool calls without results, and results without a call.
+    """List the indices of messages with unpaired calls or results.
 
     Parameters
     ----------

@@ -255,7 +255,10 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A request that read less than was cached, as a row of :meth:`Session.misses`."""
+    """A request that read less from the cache than was stored.
+
+    It is a row of :meth:`Session.misses`.
+    """
 
     request: int
     missed: int

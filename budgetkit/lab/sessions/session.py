@@ -140,7 +140,7 @@ class Session:
 
     @cached_property
     def count(self) -> Count:
-        """Counter of the texts."""
+        """The counter of the session's texts."""
         if callable(self.counter):
             return self.counter
         return counter_named("chars/4" if self.counter is None else self.counter)

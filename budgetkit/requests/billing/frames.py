@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3, and the tokens around them.
+    """Return a tool's texts for Gemini 3, and the token count around them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -107,7 +107,7 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
 
 
 def _marked(value: object) -> str:
-    """Put a text between two marks."""
+    """Put a text between two placeholders for tokens."""
     text = "" if isinstance(value, Mapping) else str(value)
     return f"{_MARK}{text.replace(_MARK, '')}{_MARK}"
 

@@ -43,7 +43,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far, with the ids that lack a result."""
+    """The tool calls read so far, with the ids of unanswered calls."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)

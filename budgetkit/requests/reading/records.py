@@ -264,7 +264,7 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
-    """Convert sorted parts to messages.
+    """Convert the sorted parts of a record to messages.
 
     Results of earlier calls come first, then answers, each followed by the results of its calls.
     """

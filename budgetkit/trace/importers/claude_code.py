@@ -136,7 +136,7 @@ class Entry:
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Yield the main and the sub-agents' conversations, each with its first line."""
+    """Yield the main and sub-agents' conversations with their first line numbers."""
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}

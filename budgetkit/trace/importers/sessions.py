@@ -23,7 +23,7 @@ SESSIONS = ("session", "codex")
 
 
 def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator[Numbered]:
-    """Yield the main conversation and the sub-agents' conversations, with their first lines."""
+    """Yield the main and sub-agents' conversations with their first line numbers."""
     lines: list[Numbered] = []
     broken = []
     dropped = format_table("marks")["dropped"]
