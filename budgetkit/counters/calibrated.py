@@ -89,7 +89,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """A hint on counting this model's tokens more accurately, or "" if none."""
+        """A hint on a more accurate count for the model, otherwise ""."""
         return nearer(self.model)
 
     @property
@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound exceeded by at most 5 % of new errors."""
+    """Return the smallest bound that 5 % of new errors may exceed."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

@@ -84,7 +84,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the end of the last piece that no further text can change.
+    r"""Return the end of the last piece that further text cannot change.
 
     Return 0 if there is none.
 

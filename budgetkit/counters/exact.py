@@ -60,7 +60,7 @@ def is_seam(text: str, place: int) -> bool:
 
 
 def first_seam(text: str, place: int) -> int:
-    """Return the first seam at or after a place, or the text's end.
+    """Return the first seam from a place on, or the text's end.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None if it has none.
+    """Return the first seam in a stretch, or None without one.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 
@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model or encoding, with a note if the encoding is a substitute."""
+        """The model or encoding, with a note on a substitute encoding."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 

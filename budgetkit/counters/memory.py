@@ -23,7 +23,9 @@ _WHOLE = 4_096  # code points; a longer text is cached by its digest, so that th
 
 
 class CountMemory:
-    """A cache of counts by text that discards the least recently used counts.
+    """A cache of counts by text, limited in bytes.
+
+    The least recently used counts are discarded.
 
     Examples
     --------

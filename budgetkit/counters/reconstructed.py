@@ -260,7 +260,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Return the cost of a unit: its chunks and the blanks between them."""
+        """Return the cost of a unit's chunks and the blanks between them."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)

@@ -1,4 +1,4 @@
-"""Token counts of many texts, with threads, batches and an optional faster tokenizer."""
+"""Token counts of many texts, with threads, batches and a faster tokenizer."""
 
 from __future__ import annotations
 

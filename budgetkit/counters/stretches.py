@@ -1,4 +1,4 @@
-r"""Token counts of long texts without seams, such as blanks, in bounded memory.
+r"""Token counts of long texts without seams, in bounded memory.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A

@@ -207,7 +207,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on counting a model's tokens more accurately, or "" if none.
+    """Return a hint on a more accurate count for a model, otherwise "".
 
     Examples
     --------

@@ -499,7 +499,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Look up a model in genai-prices by the window that most hosts list."""
+    """Look up the window that most hosts in genai-prices list."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))

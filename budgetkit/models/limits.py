@@ -1,4 +1,4 @@
-"""Limits that programs set on a model's window, and limits on its thinking."""
+"""Limits on a model's window, by program, and on its thinking."""
 
 from __future__ import annotations
 

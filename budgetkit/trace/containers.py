@@ -94,7 +94,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
 def _split(
     text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
 ) -> dict[str, Any]:
-    """Split a text at its speakers, warning about text before the first speaker."""
+    """Split a text at its speakers, warning about any text before them."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []
@@ -217,7 +217,7 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream with a function, or without one as a zip file."""
+        """Unpack a stream with a given function, or as a zip file."""
         if self.depth == _DEEPEST:
             raise ValueError(
                 f"{name} contains archives nested more than {_DEEPEST} deep. Unpack it first."

@@ -184,7 +184,7 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler with a given token count, as a JSON list if needed.
+        """Return filler of a given token count, optionally as a JSON list.
 
         Use it for texts whose words cannot be replaced one by one.
         """
@@ -259,7 +259,7 @@ def _short(length: int) -> Iterator[str]:
 
 
 def _variants(word: str) -> Iterator[str]:
-    """Yield names of the same length that differ in their first three characters."""
+    """Yield names of equal length with different first three characters."""
     choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
     return ("".join(letters) + word[3:] for letters in product(*choices))
 

@@ -88,7 +88,7 @@ def broken_lines(places: list[int]) -> str:
 
 @dataclass(frozen=True)
 class JsonFile:
-    """A reader of a JSON file, whose errors name the file and line."""
+    """A reader of JSON files, with errors that name file and line."""
 
     name: str
 

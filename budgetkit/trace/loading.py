@@ -68,7 +68,7 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file, which is an error in the gate."""
+    """The warning about a broken JSON file, an error in the gate."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return a binary table's kind by its first bytes, or "" if unknown."""
+    """Return a binary table's kind by its first bytes, otherwise ""."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -422,7 +422,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Return the number of Python values in an array, and its bytes of text."""
+    """Count the Python values in an array, and its bytes of text."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

@@ -306,7 +306,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List calls by tool, server or file, with message, id, name and file part."""
+    """List calls by tool, server or file, one row per call."""
     rows = [
         (
             place,

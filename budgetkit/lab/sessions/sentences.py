@@ -96,7 +96,9 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 
 
 def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed, or "" if unknown.
+    """Format a rule's cost, as a range if needed.
+
+    Return "" if the cost is unknown.
 
     The text has only one dollar sign, because plotly reads text between two dollar signs as a formula.
 

@@ -210,7 +210,7 @@ class _Trial:
     rule: str | None
 
     def table(self, setting: str, values: list[Any]) -> pd.DataFrame:
-        """Return a row for each value, and a row for the recorded session."""
+        """Return a row for each value and for the recorded session."""
         setup = self.setup
         replay_error = setup.error_of(setup.costs(setup.as_held())[0])
         rule_error = float("nan")

@@ -206,7 +206,7 @@ class ReplaySetup:
         return cost / billed - 1 if billed else float("nan")
 
     def rule_error(self, row: Data) -> float:
-        """Return the deviation of a rule's replay from the bill, as a share.
+        """Return the deviation of a rule's replay from the bill.
 
         Summary calls missing from the log are excluded. Return NaN if a compaction was manual, because users compact at
         any size and no rule predicts it.

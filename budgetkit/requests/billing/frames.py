@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3, and the token count around them.
+    """Return a tool's texts for Gemini 3 and the tokens between them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return a host's hidden prompt by name, or "" if it has none.
+    """Return the name of a host's hidden prompt, or "" if none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -374,7 +374,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as Claude sees it: one JSON line with sorted keys."""
+    """Write a tool as one JSON line with sorted keys, for Claude."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}

@@ -307,7 +307,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """List the charges of a message and its images by the framing's numbers."""
+        """List a message's charges, including its images, by the framing's numbers."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:

@@ -70,7 +70,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return the number of pages in a PDF, or 0 if it is unreadable.
+    """Return a PDF's number of pages, or 0 if it is unreadable.
 
     The count in the page tree takes precedence over the page objects, because pages of earlier versions remain in the
     file and other pages may be compressed.

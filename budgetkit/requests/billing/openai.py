@@ -80,7 +80,7 @@ class _Writer:
     plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write an object's type, on a single line if its properties are simple."""
+        """Write an object's type, on one line if its properties are simple."""
         members = properties_of(schema)
         required = as_list(schema.get("required"))
         written = [
@@ -420,7 +420,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def compact(value: Any) -> str:
-    """Convert a value or JSON text to compact JSON, keeping other text unchanged."""
+    """Convert a value or JSON text to compact JSON, keeping other text."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         if read == value:

@@ -126,7 +126,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice that the model is unknown, or "" if it is known."""
+        """A notice that the model is unknown, otherwise ""."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -345,7 +345,7 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown_model(name: str) -> str:
-    """Return a notice that a model is unknown, or "" if it is known.
+    """Return a notice that a model is unknown, otherwise "".
 
     The notice suggests models with similar names.
     """

@@ -21,7 +21,7 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first existing path, or None if none exists.
+    """Return the value at the first existing path, or None without one.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -296,7 +296,7 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a value lacks only one field of a format.
+    """Return a hint if a value lacks one field of a format.
 
     Otherwise, return "".
     """

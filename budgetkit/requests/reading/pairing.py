@@ -1,4 +1,4 @@
-"""Pairing of tool calls with results, by id or by tool and order."""
+"""Pairing of tool calls with results, by id, tool and order."""
 
 from __future__ import annotations
 

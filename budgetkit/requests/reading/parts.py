@@ -237,5 +237,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments or a result as in a prompt, and None as "{}"."""
+    """Write arguments or results as in a prompt, None as "{}"."""
     return "{}" if value is None else as_text(value)

@@ -121,7 +121,7 @@ def is_record(value: Any) -> bool:
 
 
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
-    """Return the row of a record's format, or None for OpenAI's own format."""
+    """Return the row of a record's format, or None for OpenAI's format."""
     if not isinstance(raw, Mapping):
         return None
     is_odd = _is_odd(raw)
@@ -254,7 +254,7 @@ def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the start, JSON and end of each tagged call in a text."""
+    """Yield the start, JSON and end of a text's tagged calls."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())

@@ -229,7 +229,7 @@ def _answer(record: Raw) -> list[Data]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """List the parts of a message's content, which may be a single text."""
+    """List the parts of a message's content, also of plain text."""
     contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in objects_in(parts) if part.get("text") != ""]

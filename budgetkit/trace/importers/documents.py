@@ -264,7 +264,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
 
 
 def _sums(value: Raw) -> Data:
-    """Return the token sums that a log writes beside a call's other fields."""
+    """Return the token sums in the fields of a logged call."""
     return {name: value[name] for name in format_table("marks")["sums"] if value.get(name)}
 
 
