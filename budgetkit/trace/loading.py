@@ -68,7 +68,10 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file, an error in the gate."""
+    """The warning about a broken JSON file in a folder.
+
+    The gate treats it as an error.
+    """
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,10 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return the cost of prompts and summaries, as tokens of input."""
+    """Return the cost of prompts and summaries, in input tokens.
+
+    One unit is the price of an uncached input token.
+    """
     # If cached tokens cost as much as input, there is no cache, so writes have no extra price.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER

@@ -98,9 +98,8 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 def cost_text(least: float, most: float) -> str:
     """Format a rule's cost, as a range if needed.
 
-    Return "" if the cost is unknown.
-
-    The text has only one dollar sign, because plotly reads text between two dollar signs as a formula.
+    Return "" if the cost is unknown. The text has only one dollar sign, because plotly reads text between two dollar
+    signs as a formula.
 
     >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
     ('$10.90 to 12.40', '$3.00', '')

@@ -208,8 +208,8 @@ class ReplaySetup:
     def rule_error(self, row: Data) -> float:
         """Return the deviation of a rule's replay from the bill.
 
-        Summary calls missing from the log are excluded. Return NaN if a compaction was manual, because users compact at
-        any size and no rule predicts it.
+        The deviation is a share of the bill. Summary calls missing from the log are excluded. Return NaN if a
+        compaction was manual, because users compact at any size and no rule predicts it.
         """
         cost = (row["least"] + row["most"]) / 2
         if self.session is not None:

@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3 and the tokens between them.
+    """Return a tool's texts for Gemini 3, and a count of surrounding tokens.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)

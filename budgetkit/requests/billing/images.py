@@ -201,7 +201,7 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Return an image's tokens, assuming a default for an unknown size."""
+    """Return an image's tokens, with a default for an unknown size."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 

@@ -21,7 +21,7 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first existing path, or None without one.
+    """Return the value at the first existing path, or None if missing.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
