@@ -318,7 +318,7 @@ class Trace:
     def items(
         self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> list[Item]:
-        """List the items of a turn's request, to keep or cut.
+        """List the items of a turn's request.
 
         Parameters
         ----------

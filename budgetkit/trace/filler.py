@@ -1,7 +1,7 @@
 r"""Filler: meaningless words with the same token counts as the originals.
 
 Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
-them, each run of letters and digits is replaced with filler of the same count in its context::
+them, each run of letters and digits is replaced with filler that has the same token count in its context::
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 

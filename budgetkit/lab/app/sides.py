@@ -1,8 +1,8 @@
 """Comparison of several models or budgets at one window.
 
-Each column shows the contents of the window, the shared pool and history budget, the number of turns without cuts, the
-error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are models of several
-makers with the current budget; with pins they are the pinned budgets and the current budget.
+Each column shows the contents of the window, the shared pool and history budget, the number of turns without
+cuts, the error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are
+models of several makers with the current budget; with pins they are the pinned budgets and the current budget.
 """
 
 from __future__ import annotations

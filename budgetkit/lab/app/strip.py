@@ -1,8 +1,8 @@
 """Strip: a cheap count's effect on history budget and shared pool.
 
-Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget if
-the cheap count fills it; the thin line over the bar spans 9 of 10 texts. The grey bands show where the excess tokens
-fit: first in the safety reserve, then in the rest of the shared pool.
+Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget
+if the cheap count fills it; the thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
+tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
     from pool = over - safety reserve, limited to the pool

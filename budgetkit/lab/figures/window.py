@@ -2,8 +2,8 @@
 
     remainder = window - reserves - claims of the other sections
 
-A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the other sections
-claim the tokens that they use, and the remainder is that section's limit.
+A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the other
+sections claim the tokens that they use, and the remainder is that section's limit.
 """
 
 from __future__ import annotations

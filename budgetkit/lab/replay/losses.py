@@ -35,8 +35,8 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     trace : Trace
         The conversation.
     by : {"auto", "marks", "names"}
-        Source of the pairs: "marks" uses those of the trace, "names" repeated rare words, and "auto" marks if there are
-        any, otherwise words.
+        Source of the pairs: "marks" uses those of the trace, "names" repeated rare words, and "auto" marks if there
+        are any, otherwise words.
 
     Returns
     -------

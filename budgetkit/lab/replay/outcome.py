@@ -99,8 +99,8 @@ class Replay:
     def summary_cost(self) -> Floats:
         """Cost of each request's summary calls in dollars, or NaN if unknown.
 
-        A call that shares the session's prefix reads the whole prompt before the cut from the cache; a call with a
-        separate prompt pays the full price for it, or writes it to the cache if the system does so.
+        A call that shares the session's prefix reads the whole prompt before the cut from the cache; a call
+        with a separate prompt pays the full price for it, or writes it to the cache if the system does so.
         """
         prompt = self.summary_prompts
         if self.prices is None:
@@ -239,8 +239,9 @@ class Replay:
         Returns
         -------
         dict
-            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (numbers of tokens,
-            messages or calls), cached_share, relative_cost (input cost as a ratio to that without a cache) and cost.
+            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (numbers of
+            tokens, messages or calls), cached_share, relative_cost (input cost as a ratio to that without a cache) and
+            cost.
         """
         frame = self.frame()
         names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]

@@ -97,8 +97,8 @@ def outlook(
     seed : int, default 0
         Seed of the draws.
     others : sequence of Trace, optional
-        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how turns
-        grow.
+        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how
+        turns grow.
 
     Returns
     -------

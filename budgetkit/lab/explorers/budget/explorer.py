@@ -173,8 +173,8 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     budget : str or Budget, default "chat"
         A preset's name, or the initial budget.
     trace : str, path, Trace, sequence of Trace or of messages, optional
-        The conversations to plan: the name of a shipped conversation, a path, or loaded traces. Without conversations,
-        the user enters the demands.
+        The conversations to plan: the name of a shipped conversation, a path, or loaded traces. Without
+        conversations, the user enters the demands.
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
