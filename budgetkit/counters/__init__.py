@@ -6,7 +6,8 @@ message, a tool schema or a request beyond its text are framing, not counting.
 - `exact.py` counts exactly with tiktoken's encodings (`encodings.py`); `memory.py` and `speed.py` make it fast, and
   `stretches.py` bounds its memory use for long texts.
 - `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
-- `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
+- `characters.py`, `estimate.py` and `calibrated.py` estimate counts. `protocol.py` has `Counter` and the basis of
+  a count.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def counter(
 
 
 def count_of(way: str | Model | Count) -> Count:
-    """Return the counter for a name or model; return a function unchanged.
+    """Return the counter for a name or model, or a function unchanged.
 
     Examples
     --------
@@ -235,7 +236,7 @@ def calibrate(
     Returns
     -------
     CalibratedCounter
-        The counter. `source` states the number of texts; `low` and `high` are the error on texts left out of the fit.
+        The counter. `source` states the number of texts; `low` and `high` are the errors on texts left out of the fit.
 
     Raises
     ------
@@ -252,7 +253,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Return a ratio counter from its name; arguments override the name."""
+    """Return a ratio counter from its name, with arguments overriding the name."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):
@@ -266,7 +267,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 
 
 def _by_prefix(name: str) -> Counter | None:
-    """Return the counter for a name with a known prefix, or None."""
+    """Return a name's counter, or None if its prefix is unknown."""
     kind, _, rest = name.partition(":")
     if kind == "estimate":
         estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
@@ -281,7 +282,7 @@ def _by_prefix(name: str) -> Counter | None:
 
 
 def _by_vocabulary(name: str) -> Counter | None:
-    """Return the counter for a name that states its vocabulary, or None.
+    """Return a name's counter, or None if it states no vocabulary.
 
     If that vocabulary is not available, the model's best counter is used.
     """

@@ -78,7 +78,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """The formula without punctuation marks, such as "0.98 × o200k_base"."""
+        """The formula without the term for punctuation marks, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
@@ -89,7 +89,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """A hint on how to count this model more accurately, or ""."""
+        """A hint on a more accurate count for the model, otherwise ""."""
         return nearer(self.model)
 
     @property
@@ -138,7 +138,7 @@ def fitted(
     model: str,
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
-    """Fit a slope to a provider's counts; see `budgetkit.accuracy.calibrate`."""
+    """Fit a slope to a provider's counts, as `budgetkit.accuracy.calibrate` does."""
     texts = check_texts(texts, counter)
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
@@ -201,7 +201,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound exceeded by at most 5 % of new errors."""
+    """Return the smallest bound that 5 % of new errors may exceed."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]
@@ -223,7 +223,7 @@ def calibrated_models() -> tuple[str, ...]:
 
 
 def published(model: str) -> CalibratedCounter:
-    """Return the counter that uses a model family's published slope.
+    """Return the counter with the published slope of a model's family.
 
     Examples
     --------

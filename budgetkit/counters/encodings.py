@@ -34,7 +34,7 @@ _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_SLACK: Final = 4  # characters after a run that a pattern may depend on: a contraction, or the one after a blank
+_SLACK: Final = 4  # characters that a pattern may read after a run, such as a contraction
 
 
 @cache
@@ -84,7 +84,9 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern surely splits a text, or 0.
+    r"""Return the end of the last piece that further text cannot change.
+
+    Return 0 if there is none.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
@@ -148,7 +150,7 @@ class ForkSafeLock:
         self.release()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Acquire the lock; return True on success."""
+        """Acquire the lock, and return True on success."""
         taken: bool = self._lock.acquire(blocking)
         return taken
 
@@ -162,7 +164,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Replace the lock with a new, open one in a forked process."""
+        """Replace the lock with a new, open lock in a forked process."""
         self._lock = self._make()
 
 
@@ -203,7 +205,7 @@ def encoding_names() -> tuple[str, ...]:
 
 
 def encoding(name: str) -> tiktoken.Encoding:
-    """Return tiktoken's object for an encoding, built once.
+    """Return tiktoken's object for an encoding, building it only once.
 
     Examples
     --------
@@ -235,7 +237,7 @@ def tokens(name: str, text: str) -> list[int]:
 
 @cache
 def counting_function(name: str) -> Callable[[str], int]:
-    """Return the fastest exact function for counting one text with an encoding.
+    """Return the fastest function that counts an encoding's tokens in one text.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     tokens of a text = sum of the weights of its windows
 
-A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII character has its own class; the rest share
-128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
+A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII character has its own class; all others
+share 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
     long    of each window: these and two classes before; if one is not ASCII, the window's units themselves
@@ -12,9 +12,9 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
     shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
 
 Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
-three are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a long run
-of one character, or of two alternating ones, the previous units carry no information, so such windows have a weight
-measured for runs. Training and counting share this code, so they cannot disagree.
+three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a
+long run of one character, or of two alternating ones, the previous units carry no information, so such windows have a
+weight measured for runs. Training and counting share this code, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class Weights:
         return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
 
     def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
-        """Set the weights for windows inside a run of one unit."""
+        """Set the weights of the windows inside a run."""
         first, second = stretch.ends(at)
         is_ascii = (first < 128) & (second < 128)
         cost = np.where(first == second, self.run_units[first], np.int16(-1))
@@ -335,7 +335,7 @@ def stretches(text: str) -> Iterator[Row]:
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
     """Concatenate texts into one row, with zeros before each.
 
-    Return also the first window of each text and its number of windows.
+    Also return the first window and the number of windows of each text.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def _short(text: str) -> Row:
 def _units(text: str) -> Row:
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8)
-    # Python keeps a text as wide as its widest character; a piece without it is encoded several times faster.
+    # Python stores every character of a text as wide as the widest; pieces without it are encoded several times faster.
     pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
     return np.frombuffer(
         b"".join([piece.encode("utf-16-le", "surrogatepass") for piece in pieces]), np.uint16
@@ -385,9 +385,9 @@ Sums = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class EstimateCounter(CounterBase):
-    """A counter that estimates the count of one encoding.
+    """A counter that estimates an encoding's count from lookup tables.
 
-    Made by ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
+    Create one with ``budgetkit.counter("estimate:o200k_base")``. Tables are loaded at the first count.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ class EstimateCounter(CounterBase):
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Estimate the tokens in each of several texts, faster than one by one."""
+        """Estimate the tokens in each of several texts, faster than single calls."""
         texts = check_texts(texts, self)
         sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))

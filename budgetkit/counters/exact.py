@@ -22,7 +22,7 @@ from budgetkit.counters.stretches import count_seamless
 
 #: Maximum code points of a text that is counted in one part.
 LARGE: Final = 65_536
-# code points a part
+# Code points per part.
 _SHORTEST = 16_384
 _LONGEST = 65_536
 _LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, the scripts of East Asia
@@ -49,7 +49,7 @@ _ANCHORS = (
 
 
 def is_seam(text: str, place: int) -> bool:
-    """Return True if a text's counts add up at a place.
+    """Return True if a place in a text is a seam.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None.
+    """Return the first seam in a stretch, or None if missing.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 
@@ -89,7 +89,7 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
 
 
 def last_seam(text: str, start: int, stop: int) -> int:
-    """Return the last seam between two places, or `start` without one.
+    """Return the last seam between two places, or `start` if none exists.
 
     Examples
     --------
@@ -155,7 +155,7 @@ memory = cache(lambda _: CountMemory(MEMORY_BYTES))
 def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
-    """Count texts by the fastest method, without the cache."""
+    """Count the tokens in texts by the fastest method, without the cache."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
@@ -174,9 +174,9 @@ def count_texts(
 
 @dataclass(frozen=True, slots=True)
 class ExactCounter(CounterBase):
-    """A counter that counts exactly as one of tiktoken's encodings.
+    """A counter whose counts equal those of a tiktoken encoding.
 
-    Made by :func:`budgetkit.counter`. The encoding is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The encoding is loaded at the first count.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model or encoding; a note marks an encoding as a substitute."""
+        """The model or encoding, with a note on a substitute encoding."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
@@ -231,7 +231,9 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
-        """Count a text without the cache, if it is counted only once.
+        """Count the tokens in a text, without the cache.
+
+        Use it for a text that is counted only once.
 
         Parameters
         ----------
@@ -283,7 +285,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         list of bytes
-            The UTF-8 bytes of each token. Joined, they are the text; a single one may be part of a character.
+            The UTF-8 bytes of each token. Joined, they are the text; a single token may be part of a character.
 
         Examples
         --------

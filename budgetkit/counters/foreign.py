@@ -37,8 +37,8 @@ class TokenizerFile:
     path : str
         Path of the file.
     pattern : str
-        Pattern that splits a text into pieces, for a tiktoken file. Default: that of cl100k_base, which Llama 3 also
-        uses.
+        Pattern that splits a text into pieces, for a tiktoken file. Default: the pattern of cl100k_base, which Llama 3
+        also uses.
     normal_form : str
         Unicode normal form applied to a text first, such as ``"NFC"``. Default: none.
     """
@@ -74,7 +74,7 @@ _TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 @cache
 def tokenizer_function(file: TokenizerFile) -> CountMany:
-    """Load a tokenizer file, once, and return its counting function."""
+    """Load a tokenizer file once, and return its counting function."""
     try:
         counter = _load(file)
     except ImportError:
@@ -115,7 +115,10 @@ def _load(file: TokenizerFile) -> CountMany:
 
 @cache
 def _byte_level(path: str) -> CountMany | None:
-    """Return a counting function for JSON with byte-level pairs, or None."""
+    """Return a token-counting function for byte-level BPE stored in JSON.
+
+    Return None if the file stores another kind of tokenizer.
+    """
     document = json.loads(Path(path).read_bytes())
     if "vocab" in document and "config" in document:
         config = document["config"]
@@ -168,9 +171,9 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
-    """Return a counting function for byte-level pairs, based on tiktoken.
+    """Return a token-counting function for byte-level BPE, built on tiktoken.
 
-    tiktoken takes a single pattern, so several are applied one after the other.
+    tiktoken takes a single pattern, so several patterns are applied one after another.
     """
     encode = pair_encoder(ranks)
     import regex  # takes 20 ms, so it is imported only for such files
@@ -187,7 +190,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Split each piece into a pattern's matches and the other text."""
+    """Split each piece into a pattern's matches and the text between them."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):
@@ -212,7 +215,7 @@ def _unreadable(path: str, reason: str) -> ValueError:
 class ForeignCounter(CounterBase):
     """A counter that uses a tokenizer from another library or a file.
 
-    Made by :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The tokenizer is loaded at the first count.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Caches: counts by text within a byte limit, and objects by key.
 
 Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries, a young and
-an old one. A text that is looked up moves to the young one. When that is full, it becomes the old one, and the previous
-old one is discarded. Like an LRU cache this keeps the texts in use, but a lookup is a single dictionary access and
-needs no lock.
+an old one. A text that is looked up moves to the young dictionary. When the young one is full, it becomes the old one,
+and the previous old one is discarded. Like an LRU cache this keeps the texts in use, but a lookup is a single
+dictionary access and needs no lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _WHOLE = 4_096  # code points; a longer text is cached by its digest, so that th
 
 
 class CountMemory:
-    """A cache of counts by text that discards the least recently used.
+    """A cache of counts by text, limited in bytes.
+
+    The least recently used counts are discarded.
 
     Examples
     --------
@@ -62,7 +64,7 @@ class CountMemory:
     def count_many(
         self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
     ) -> list[int]:
-        """Return the cached counts of texts, counting new texts in one call.
+        """Return the counts of texts, counting all uncached texts in one call.
 
         Examples
         --------
@@ -123,7 +125,7 @@ class CountMemory:
 
 
 class Memo:
-    """A cache of at most `most` objects by key, each made once.
+    """A cache of at most `most` objects by key.
 
     Examples
     --------
@@ -140,7 +142,7 @@ class Memo:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the cached value for a key, or make it.
+        """Return a key's cached value, making it if it is missing.
 
         If the key cannot be hashed, the value is made each time.
         """

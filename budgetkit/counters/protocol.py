@@ -16,12 +16,12 @@ class Counter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name shown with counts; it marks estimates and substitutes."""
+        """The name shown with counts, which marks estimates and substitutes."""
         ...
 
     @property
     def exact(self) -> bool:
-        """True if its counts equal the model's own."""
+        """True if the counts equal the model's own counts."""
         ...
 
     def __call__(self, text: str) -> int:
@@ -57,7 +57,7 @@ Basis = Literal["exact", "reconstructed", "estimate"]
 def basis_of(counter: Callable[[str], int]) -> Basis:
     """Return the basis of a counter's counts.
 
-    Counters and functions that do not state it are estimates.
+    Counts by counters and functions that do not state a basis are estimates.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint on how to count more accurately, or "".
+    """Return a hint on a more accurate count, or "" if none.
 
     Examples
     --------
@@ -124,7 +124,10 @@ def nearer_sentence(source: object) -> str:
 
 
 class CounterBase:
-    """The base class of counters; subclasses have a name and count texts."""
+    """The base class of counters.
+
+    Subclasses have a name and count the tokens in texts.
+    """
 
     __slots__ = ()
     name: Any
@@ -136,7 +139,7 @@ class CounterBase:
 
     @property
     def exact(self) -> bool:
-        """True if its counts equal the model's own."""
+        """True if the counts equal the model's own counts."""
         return self.basis == "exact"
 
     def __call__(self, text: str) -> int:

@@ -60,7 +60,7 @@ _PROBE: Final = (
 class ReconstructedCounter(CounterBase):
     """A counter of Claude's tokens that uses ctok's reconstructed tokenizer.
 
-    Made by :func:`budgetkit.counter` if the extra ``claude`` is installed.
+    Create one with :func:`budgetkit.counter`; the extra ``claude`` must be installed.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ _memory = cache(lambda _: CountMemory(_MEMORY_BYTES))  # by family
 def rebuilt(family: str) -> Callable[[str], int]:
     """Return a counting function for one tokenizer family.
 
-    It counts chunk by chunk, or with ctok's public function if that is not reliable.
+    It counts chunk by chunk, or with ctok's public function if counting by chunks is not reliable.
 
     Raises
     ------
@@ -260,7 +260,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Return the cost of a unit: its chunks and the blanks between."""
+        """Return the cost of a unit's chunks and the blanks between them."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)
@@ -325,7 +325,7 @@ class _Tiling:
             tokens += self._word(sign + self._end if right else sign)
             return tokens << 2 | 2 | right
 
-        # A tab before the chunk keeps ctok from treating it as the start of a message; it is removed again.
+        # A tab before the chunk keeps ctok from treating it as the start of a message. The tab is removed again.
         before = {_OTHER: "\t", _BLANK: "\t ", _MESSAGE: ""}[left]
         after = " \t" if right else ""
         stream = self._stream(before + chunk + after, self._model, raw_head_space=False)
@@ -381,10 +381,10 @@ class _Tiling:
     def _shortened(self, stream: str) -> tuple[str, int]:
         """Remove whole pieces from long runs of one character, and count them.
 
-        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent ones
+        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent pieces
         add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
         and a run longer than m x m, plus a piece at either edge, contains one of length m. Removing it leaves a text
-        that needs one piece less.
+        that needs one piece fewer.
         """
         parts = []
         taken = 0

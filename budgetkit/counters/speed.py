@@ -1,4 +1,4 @@
-"""Counts of many texts, with threads, batches and an optional faster tokenizer."""
+"""Token counts of many texts, with threads, batches and a faster tokenizer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
 @cache
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
-    """Return the fastest exact function for counting many texts with an encoding.
+    """Return the fastest function that counts an encoding's tokens in many texts.
 
     Other threads can run during its calls.
 
@@ -102,7 +102,7 @@ _MOST_THREADS: Final = 8
 def counted_in_threads(
     count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]
 ) -> list[int]:
-    """Count texts, in several threads if that is faster.
+    """Count the tokens in texts, with several threads if that is faster.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def counted_in_threads(
             if not helper.cancel():
                 helper.result()
     finally:
-        calls.clear()  # after a failure nobody goes on
+        calls.clear()  # after a failure, no thread goes on
     return [*chain.from_iterable(sizes)]
 
 
@@ -204,7 +204,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """The work of an encoding so far, with its faster tokenizer, if loaded."""
+    """The characters counted so far with an encoding, and its faster tokenizer."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -303,7 +303,7 @@ def _load_tested(name: str) -> CountMany | None:
 
 
 def _first_difference(name: str, faster: Faster) -> str:
-    """Return the first difference from tiktoken's tokens, or ""."""
+    """Return the first difference from tiktoken's tokens, or "" if none."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):

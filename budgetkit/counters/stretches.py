@@ -1,4 +1,4 @@
-r"""Counts of long texts without seams, such as a billion blanks, in bounded memory.
+r"""Token counts of long texts without seams, in bounded memory.
 
 The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
 following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
@@ -160,7 +160,7 @@ def _words_by_case() -> Iterator[tuple[_Step, ...]]:
 
 
 def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
-    """Return a step that matches a run of any length of one class."""
+    """Return a step that matches a run of characters of a class."""
 
     def step(read: Read, at: int) -> int | None:
         end = at
@@ -175,7 +175,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
 
 def _inside(run: str, text: str) -> tuple[int, int]:
-    """Return the characters and bytes in a run at the start of a text."""
+    """Count the characters and bytes of a run that starts a text."""
 
     def make() -> tuple[int, int]:
         match = pattern(run).match(text)
@@ -188,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Advance through a class up to the last character that is also in another class."""
+    """Return a step that matches a run ending in a `last` character."""
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at

@@ -1,8 +1,9 @@
 """Counters that use vocabularies not shipped with budgetkit.
 
-``data/vocabularies.toml`` has a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's) or is a
-file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS`` and in the
-caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the table.
+``data/vocabularies.toml`` has a row for each vocabulary. A vocabulary comes with an extra (Claude's, DeepSeek's,
+Qwen's) or is a file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS``
+and in the caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the
+table.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
 class VocabularyCounter(CounterBase):
     """A counter that uses a tokenizer file not shipped with budgetkit.
 
-    Made by :func:`budgetkit.counter`. The file is loaded at the first count.
+    Create one with :func:`budgetkit.counter`. The file is loaded at the first count.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class VocabularyCounter(CounterBase):
 
 
 def vocabulary_of(model: str) -> dict[str, Any] | None:
-    """Return a model's row of the vocabulary table, or None.
+    """Return a model's row of the vocabulary table, or None if unlisted.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Return a counter with a model's installed vocabulary, or None."""
+    """Return a counter with a model's vocabulary, or None if not installed."""
     row = vocabulary_of(model)
     if row is None:
         return None
@@ -115,9 +116,9 @@ def best(model: str) -> Counter | None:
 
 @lru_cache(maxsize=256)
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
-    """Return a counter with a model's vocabulary file, or None.
+    """Return a counter with a model's vocabulary file.
 
-    None if the file or the library that reads it is missing.
+    Return None if the file, or the library that reads it, is missing.
     """
     row = vocabulary_of(model) or {}
     path = None
@@ -186,7 +187,7 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     """Return the name of the counter that estimates a model's tokens.
 
-    Empty if the counts are not estimates.
+    The name is empty if the counts are not estimates.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on how to count a model more accurately, or "".
+    """Return a hint on a more accurate count for a model, otherwise "".
 
     Examples
     --------
@@ -235,7 +236,7 @@ def _is_exact(row: dict[str, Any], model: str) -> bool:
 
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
-    """Find a vocabulary's file by its SHA-256, or return None."""
+    """Return a vocabulary's file by its SHA-256, or None if missing."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
@@ -270,7 +271,10 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return True if the user owns a file, not a link, and its folder."""
+    """Return True if the user owns a file and its folder.
+
+    A symbolic link does not count as owned.
+    """
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True
     try:
@@ -284,7 +288,7 @@ def _is_own(path: Path) -> bool:
 def _digest(path: Path) -> str:
     """Return a file's SHA-256.
 
-    Empty if the file cannot be read or is too large for a vocabulary.
+    Return "" if the file cannot be read or is too large for a vocabulary.
     """
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:

@@ -441,7 +441,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
-    """Return the preset with a given name; return a function unchanged.
+    """Return the preset with a given name, or a function unchanged.
 
     Examples
     --------

@@ -60,7 +60,7 @@ DEFAULT_MODEL: Final = "gpt-5.4"
 #: Window assumed for an unknown model, in tokens: the memory engine's default (document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
-#: The prompt cache used if the provider's is unknown.
+#: The prompt cache used if the provider's cache is unknown.
 IDEAL_CACHE: Final = "longest prefix"
 
 
@@ -73,7 +73,7 @@ class RetiredModelWarning(UserWarning):
 
 
 def today() -> Day:
-    """Return today's date, or the date in the environment variable BUDGETKIT_TODAY.
+    """Return today's date, which the environment variable BUDGETKIT_TODAY overrides.
 
     Models that ended by this date are retired. The documentation and tests set the variable to get the same output on
     any day.
@@ -167,14 +167,14 @@ class Model:
 
     @property
     def is_known(self) -> bool:
-        """True if the window is known; otherwise a default is used."""
+        """True if the window is known and not a default."""
         note = self.provenance.rpartition("; ")[2]
         is_given = note.endswith("overridden") and "window" in note
         return is_given or not self.provenance.startswith("default: ")
 
     @property
     def notice(self) -> str:
-        """A warning about an unknown or retired model, or ""."""
+        """A warning if the model is unknown or retired, otherwise ""."""
         if self.ended:
             retired = f"Model {brief(self.name)} was retired on {self.ends} ({self.source})"
             return f"{retired}. Its last known window is used; choose a current model."
@@ -192,7 +192,7 @@ class Model:
 
     @property
     def openai_family(self) -> str:
-        """The OpenAI family with the model's billing rules, or ""."""
+        """The model's OpenAI family, or "" for another maker's model."""
         return openai_family(self.name)
 
     @property
@@ -328,7 +328,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     window : int, optional
         A window, in tokens, to use instead of the model's.
     must_know : bool, default False
-        If true, raise an error if the window is neither known nor given; otherwise use a default, which ``notice``
+        If true, raise an error if the window is neither known nor given. If false, use a default, which ``notice``
         states.
 
     Returns
@@ -371,7 +371,7 @@ def _look_up(name: str) -> Model:
 
 
 def model_name(model: str | Model) -> str:
-    """Return the name of a Model; return a name unchanged.
+    """Return the name of a Model, or a name unchanged.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def model_name(model: str | Model) -> str:
 
 
 def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
-    """Return one or more models as a list; reject an empty list.
+    """Return one or more models as a list, rejecting an empty list.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 
 
 def listed_name(model: str | Model) -> str:
-    """Return a listed model's name; reject any other Model.
+    """Return a listed model's name, rejecting any other Model.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def listed_name(model: str | Model) -> str:
 
 
 def found_by(name: str) -> Model | None:
-    """Look up a model without a warning, or return None.
+    """Look up a model without warnings, or return None if unknown.
 
     Examples
     --------
@@ -440,7 +440,7 @@ def found_by(name: str) -> Model | None:
 
 
 def _by_name(name: str) -> Model | None:
-    """Find a listed model by any spelling, or return None.
+    """Find a listed model by any spelling, or return None if unlisted.
 
     A more specific name is kept, because prices may depend on it: it may state a host or router, a variant or a
     fine-tuned model.
@@ -459,9 +459,9 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Return an unlisted model with its OpenAI family's encoding, if any.
+    """Give an unlisted model the encoding of its OpenAI family.
 
-    The encoding of a name that extends a listed one is not marked as the model's own.
+    The encoding of a name that extends a listed name is not marked as the model's own.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
@@ -499,7 +499,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Look up a model in genai-prices by the window that most hosts list."""
+    """Look up the window that most hosts in genai-prices list."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
@@ -544,7 +544,7 @@ def price_list() -> Any:
 
 
 def _did_you_mean(name: str) -> str:
-    """Return a suggestion of the most similar model, or ""."""
+    """Suggest the most similar model, or return "" if none is similar."""
     near = similar_models(name)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -571,7 +571,7 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning about an unknown model, with the facts assumed.
+    """Return the warning about an unknown model, with the assumed facts.
 
     A window is assumed only if none is given.
 

@@ -1,4 +1,4 @@
-"""Limits on a model's window, set by programs, and on its thinking."""
+"""Limits on a model's window, by program, and on its thinking."""
 
 from __future__ import annotations
 

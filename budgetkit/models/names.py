@@ -29,7 +29,8 @@ _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 # Prefixes for the place where a model runs: Bedrock's region and maker, Databricks, SAP's maker.
 _PLACE = re.compile(rf"{_BEDROCK.pattern}|^databricks-|^[a-z]+--")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # the copy of a model that Bedrock runs
-# The same if it cannot be a version, as in deepseek-v5: a bare "-v1" marks a copy of nova-pro, but not of nova.
+# The same, but only if the suffix cannot be a version, as it is in deepseek-v5: a bare "-v1" marks a copy of nova-pro,
+# but not of nova.
 _CERTAIN_COPY = re.compile(r"(?:-v\d+:\d+(?::\d+k)?|(-[a-z]+)-v[12])$")
 # Suffixes that never distinguish models: date, release, routing, thinking effort, number format.
 _SUFFIX = re.compile(
@@ -69,14 +70,14 @@ def as_listed(name: str) -> str:
     ('gpt-4o', 'openai/gpt-4o-mini-2024-07-18', 'claude-sonnet-4-5')
     """
     if len(name) > LONGEST_NAME:
-        # Some patterns of the tables take quadratic time. The rest is still too long for a known model.
+        # Some patterns of the tables take quadratic time. The remaining name is still too long for a known model.
         return name.strip().casefold().rpartition("/")[2][: LONGEST_NAME + 1]
     return _as_listed(name)
 
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Match the whole name against the list, and then ever shorter prefixes."""
+    """Match a name, then its ever shorter prefixes, against the list."""
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -89,7 +90,7 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield spellings without the host; Claude's with version and tier swapped."""
+    """Yield spellings without the host, swapping version and tier in Claude's names."""
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -116,7 +117,7 @@ def _listed_letters() -> Mapping[str, str]:
 
 @cache
 def _listed_cores() -> Mapping[str, str]:
-    """Map short spellings to listed names; the shortest name wins."""
+    """Map short spellings to listed names, preferring the shortest name."""
     names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
     cores: dict[str, str] = {}
     for shorten in (_letters, core_name, lambda name: _letters(_UNDATED.sub("", name))):
@@ -126,7 +127,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed name for a spelling, or "".
+    """Return the listed name for a spelling, or "" if unlisted.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name, removing one suffix at a time.
+    """Yield a name and its ever shorter forms without suffixes.
 
     Only suffixes that never distinguish models are removed.
 
@@ -159,7 +160,7 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed name that an unknown name extends, or "".
+    """Return the listed name that a name extends, or "" if none.
 
     A name extended by a number is probably a newer model, so it does not count.
 
@@ -192,7 +193,10 @@ def bare(name: str) -> str:
 
 
 def _last(name: str) -> str:
-    """Return a lower-case name without its path; the base if fine-tuned."""
+    """Return a lower-case name without its path.
+
+    For a fine-tuned model, return the name of the base model.
+    """
     last = unquote(name.strip()).rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -200,7 +204,7 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host stated in a model's name, or "".
+    """Return the host in a model's name, or "" if none.
 
     A host runs the model or forwards requests to it.
 
@@ -243,7 +247,7 @@ def openai_family(name: str) -> str:
 
 
 def family_encoding(name: str) -> tuple[str, bool]:
-    """Return the encoding of a model's OpenAI family; True if published.
+    """Return a model's OpenAI encoding, and whether it is published.
 
     Examples
     --------
@@ -279,7 +283,7 @@ def calibration_row(name: str) -> dict[str, str]:
 
 @cache
 def calibration_rows() -> list[dict[str, str]]:
-    """Read ``data/calibrations.csv``; the last row is for all other models."""
+    """Read ``data/calibrations.csv``, whose last row is for all other models."""
     return read_table("calibrations.csv")
 
 
@@ -322,9 +326,9 @@ def core_name(name: str) -> str:
 
 
 def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
-    """Return the names most similar to an unknown one.
+    """Return the names most similar to an unknown name.
 
-    Names that contain the unknown one come first.
+    Names that contain the unknown name come first.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 - `loading.py` has `load_trace`. `containers.py`, `jsonl.py` and `tables.py` read files.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;
-  CONTRIBUTING.md explains how to add one.
+  CONTRIBUTING.md explains how to add a format.
 - `opening.py` checks each conversation and builds a `Trace` (in `conversation.py`).
 - `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` has the provider's counts.
 """

@@ -4,8 +4,8 @@ gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text t
 YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
 container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
 
-Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first
-speaker: if that is a heading, a line "User:" below is part of a message.
+Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first speaker:
+if this speaker is a heading, a line "User:" below it is part of a message.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "u
 
 
 def read_transcript(text: str) -> list[Numbered] | None:
-    """Split a text into conversations; return None if it has no speakers."""
+    """Split a text into conversations, or return None without speakers."""
     if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
@@ -94,7 +94,7 @@ def read_transcript(text: str) -> list[Numbered] | None:
 def _split(
     text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
 ) -> dict[str, Any]:
-    """Split a text at its speakers, and warn about text before the first one."""
+    """Split a text at its speakers, warning about any text before them."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []
@@ -180,7 +180,10 @@ _DEEPEST = 3
 
 @dataclass(frozen=True)
 class Opener:
-    """A reader of files and archives; nested archives share one outflow limit."""
+    """A reader of files and archives.
+
+    Nested archives share one limit on their unpacked size.
+    """
 
     columns: Columns = None
     progress: Progress | None = None
@@ -214,7 +217,7 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream with the given function, or as a zip file."""
+        """Unpack a stream with a given function, or as a zip file."""
         if self.depth == _DEEPEST:
             raise ValueError(
                 f"{name} contains archives nested more than {_DEEPEST} deep. Unpack it first."
@@ -267,7 +270,7 @@ class Opener:
         if foreign := foreign_kind(members=names):
             raise ValueError(f"{name} is {foreign}")
 
-        # The conversation files of an export have known names; the others are settings and pictures.
+        # The conversation files of an export have known names; its other files are settings and pictures.
         is_inspect = "header.json" in names
         chosen = [
             member
@@ -290,7 +293,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as JSON if it starts like JSON, otherwise as a table or transcript."""
+        """Read text as JSON, as a table or as a transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
@@ -340,9 +343,9 @@ def _wide(head: bytes) -> str:
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
-    """Return the kind of an unsupported file with advice, else "".
+    """Return the kind of an unsupported file with advice.
 
-    Files are recognised by their first bytes, archives by their members.
+    Return "" for any other file. Files are recognised by their first bytes, archives by their members.
 
     Examples
     --------
@@ -367,7 +370,7 @@ def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
 
 
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
-    """Open a zip member, even one compressed with Zstandard, as by Inspect."""
+    """Open a zip member, even one that Inspect compressed with Zstandard."""
     if member.compress_type != _ZSTANDARD:
         return archive.open(member)
     # Python supports Zstandard only from 3.14 on, so open the member as if uncompressed, and unpack it here.
@@ -386,7 +389,7 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Replace an unpacking error with one that names the file."""
+    """Replace an unpacking error with an error that names the file."""
     try:
         yield
     except (

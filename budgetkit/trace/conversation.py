@@ -147,12 +147,15 @@ class Trace:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns in order. A conversation without a user message is one turn."""
+        """The turns in order.
+
+        A conversation without a user message is one turn.
+        """
         return turns(self.messages)
 
     @property
     def turn_numbers(self) -> Ints:
-        """Turn number of each message; 0 before the first turn."""
+        """The turn number of each message, or 0 before the first turn."""
         starts = [turn.start for turn in self.turns]
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
@@ -163,7 +166,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, or its id."""
+        """The conversation's title on one line, or its id if missing."""
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)
@@ -172,7 +175,7 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if the file names one.
 
-        If there are several, it is the last known one.
+        If the file names several, it is the last known one.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
@@ -189,7 +192,7 @@ class Trace:
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return the given framing, else the conversation's, else the counter's."""
+        """Return a given framing, the conversation's or the counter's, in this order."""
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)
@@ -227,7 +230,10 @@ class Trace:
 
     @cached_property
     def gone(self) -> Ints:
-        """Index of the summary that replaced each message; without one, the largest integer."""
+        """The index of the summary that replaced each message.
+
+        If no summary replaced a message, it is the largest integer.
+        """
         return gone(self.messages, self.fields.get("compactions"))
 
     @cached_property
@@ -237,7 +243,7 @@ class Trace:
         return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 
     def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count every message; the counts are cached.
+        """Count the tokens of every message, and cache the counts.
 
         Parameters
         ----------
@@ -254,7 +260,7 @@ class Trace:
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
     def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count the output tokens of each answer; the counts are cached.
+        """Count the output tokens of each answer, and cache the counts.
 
         Parameters
         ----------
@@ -312,7 +318,7 @@ class Trace:
     def items(
         self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> list[Item]:
-        """List the items to keep or cut at one turn.
+        """List the items of a turn's request.
 
         Parameters
         ----------
@@ -405,7 +411,7 @@ class Trace:
         return tuple(message.role for message in self.messages)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the cached value for a key, or make it.
+        """Return a key's cached value, making it if it is missing.
 
         A trace never changes, so the value stays valid.
         """
@@ -419,7 +425,7 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
-        """Count the whole conversation in one call."""
+        """Count the tokens of the whole conversation in one call."""
 
         def made() -> CountedMessages:
             passages = [passage.message for group in self.contexts.values() for passage in group]

@@ -1,7 +1,7 @@
 r"""Filler: meaningless words with the same token counts as the originals.
 
 Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
-them, each run of letters and digits is replaced with filler of the same count in its context::
+them, each run of letters and digits is replaced with filler that has the same token count in its context::
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 
@@ -60,7 +60,7 @@ _TRIED = 700  # names of the word's own length to try before shorter ones
 
 @dataclass
 class Filler:
-    """A generator of filler text with the same counts as the original."""
+    """A generator of filler text with the original's token counts."""
 
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Filler:
         return filler
 
     def name(self, name: str, is_json: bool = False) -> str:
-        """Replace a name with a unique one."""
+        """Replace a name with unique filler."""
         return "".join(_replaced(name, self._named, is_json))
 
     def _word(self, word: str, before: str) -> str:
@@ -142,7 +142,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates with the wanted counts, in all contexts first."""
+        """Yield candidates with the wanted counts, first those that fit all contexts."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -154,7 +154,7 @@ class Filler:
         yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text plainly, as compact JSON, and inside a list."""
+        """Count a text's tokens plainly, as compact JSON and in a list."""
         as_list = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
@@ -184,9 +184,9 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler of a given count, as a JSON list if needed.
+        """Return filler of a given token count, optionally as a JSON list.
 
-        It is for texts whose words cannot be replaced one by one.
+        Use it for texts whose words cannot be replaced one by one.
         """
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
@@ -259,7 +259,7 @@ def _short(length: int) -> Iterator[str]:
 
 
 def _variants(word: str) -> Iterator[str]:
-    """Yield names of the same length that differ in their first three characters."""
+    """Yield names of equal length with different first three characters."""
     choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
     return ("".join(letters) + word[3:] for letters in product(*choices))
 

@@ -11,8 +11,8 @@ a small file cannot fill the memory:
 
 Conversations compress by a factor of 4 to 10, repetitive agent sessions by 30; a factor of 1,000 is an attack. Values
 become Python objects: table cells, or text between separators such as brackets and commas. All files in a container and
-in nested ones share one outflow. A stream is read twice: first to measure it and then, within the limit, to read its
-content.
+in nested containers share one outflow. A stream is read twice: first to measure it and then, within the limit, to read
+its content.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class BrokenLine:
 
 
 def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
-    """Yield values; raise the error of the first unreadable line."""
+    """Yield values, or raise the error of the first unreadable line."""
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             raise value.error
@@ -88,7 +88,7 @@ def broken_lines(places: list[int]) -> str:
 
 @dataclass(frozen=True)
 class JsonFile:
-    """A reader of a JSON file; its errors name the file and the line."""
+    """A reader of JSON files, with errors that name file and line."""
 
     name: str
 
@@ -246,7 +246,7 @@ def _refuse_deep(value: Any, text: str, start: int, end: int) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's fields; reject a repeated known field.
+    """Return an object's fields, rejecting a repeated known field.
 
     Other fields may be repeated, as in tool outputs.
     """
@@ -321,7 +321,7 @@ class Outflow:
         self.values = 0
 
     def add(self, size: int = 0, values: int = 0) -> None:
-        """Add unpacked bytes and values; raise an error above the limit."""
+        """Add unpacked bytes and values, raising an error above the limit."""
         self.bytes += size
         self.values += values
         if self.bytes > self.most_bytes:
@@ -380,7 +380,7 @@ class XzStream:
         self.rest = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most this many bytes; none at the end."""
+        """Return at most `size` bytes, or none at the end."""
         while True:
             # One xz file may contain several consecutive streams.
             if self.decompressor.eof:

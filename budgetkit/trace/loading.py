@@ -68,7 +68,10 @@ class NoConversationError(ValueError):
 
 
 class UnreadableFileError(UserWarning, ValueError):
-    """The warning about a broken JSON file in a folder, an error in the gate."""
+    """The warning about a broken JSON file in a folder.
+
+    The gate treats it as an error.
+    """
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ class Loader:
             )
 
     def _parts(self, source: Source) -> Iterator[Part]:
-        """Yield the parts of a source: a file with its sub-agents, a frame, or a value."""
+        """Yield the parts of a source.
+
+        They are a file and its sub-agents' files, a frame, or a value.
+        """
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
                 yield from Opener(self.columns, self.progress).parts(source, _name(source))
@@ -162,7 +168,7 @@ class Loader:
             yield from sessions.session_conversations(everything, row.name)
             return
         if row is not None:
-            # Lines that form one document; unreadable ones are left out with a warning.
+            # Lines that form one document; unreadable lines are left out with a warning.
             entries = [*everything]
             broken = [line for line, value in entries if isinstance(value, BrokenLine)]
             lines = [value for _, value in entries if not isinstance(value, BrokenLine)]
@@ -179,7 +185,7 @@ class Loader:
             for conversation in converted(document) or [document]:
                 yield start, conversation
             return
-        spans: list[Numbered] = []  # in a log of spans, only those of models have conversations
+        spans: list[Numbered] = []  # in a log of spans, only spans of models have conversations
         refused = []
         for line, value in everything:
             place = f"{name}, line {line}"
@@ -279,7 +285,7 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 
 
 def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
-    """Read records until one reveals the format of the lines.
+    """Read records until a record reveals the format of the lines.
 
     A session may begin with records of unknown kinds, which have a type but no role.
     """
@@ -432,7 +438,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
 def iter_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> Iterator[Trace]:
-    """Iterate over a file's conversations, one in memory at a time.
+    """Iterate over a file's conversations, keeping only one in memory.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def _message(value: Any, where: str) -> Message:
 
 @contextmanager
 def place_name(where: str) -> Iterator[None]:
-    """Add the place of a value to errors about it."""
+    """Add the place of a value to errors about the value."""
     try:
         yield
     except (ValueError, TypeError) as error:

@@ -118,7 +118,7 @@ def in_line(usage: Usage) -> Ints:
 
 
 def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
-    """List tool calls without results, and results without a call.
+    """List the indices of messages with unpaired calls or results.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
 
 
 def counted_prompts(trace: Trace, counter: Count, framing: Framing | None = None) -> Ints:
-    """Count the prompt of each request whose answer is among the messages."""
+    """Count the prompt tokens of each request whose answer is a message."""
     framing = trace.framing_of(counter, framing)
     tokens = trace.counts(counter, framing).copy()
     tokens[unpaired(trace)] = 0

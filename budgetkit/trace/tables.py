@@ -1,8 +1,8 @@
 """Tables: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames.
 
-Each row is a message or a conversation. A row that is a document of a known format is read as one; otherwise one column
-has the role, one the text, and optionally one the conversation. Columns are chosen by the caller or found by their
-usual names.
+Each row is a message or a conversation. A row that is a document of a known format is read as one; otherwise, one
+column has the role, another the text and, optionally, a third the conversation. Columns are chosen by the caller or
+found by their usual names.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return a binary table's kind from its first bytes, else ""."""
+    """Return a binary table's kind by its first bytes, otherwise ""."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -85,7 +85,10 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
 
 @dataclass(frozen=True)
 class TableReader:
-    """A reader of tables of messages or conversations; its errors name the table."""
+    """A reader of tables of messages or conversations.
+
+    Its errors name the table.
+    """
 
     name: str
     columns: Columns = None
@@ -119,7 +122,7 @@ class TableReader:
         return ValueError(f"{self.name}: not a readable table ({reason}). Save it again.")
 
     def text(self, text: str) -> list[Numbered] | None:
-        """Read CSV, TSV or YAML; return None for other texts."""
+        """Read CSV, TSV or YAML, or return None for other texts."""
         suffix = PurePosixPath(self.name).suffix
         if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
             try:
@@ -252,7 +255,7 @@ def _content(content: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Convert a cell to plain JSON data; NaN becomes None."""
+    """Convert a cell to plain JSON data, and NaN to None."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if value is None or isinstance(value, str | int | float | bool):
@@ -339,7 +342,10 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
-    """Read a structure in Thrift's compact protocol, and return its fields and its end."""
+    """Read a structure in Thrift's compact protocol.
+
+    Return its fields, and the position after its end.
+    """
 
     def varint() -> int:
         nonlocal place
@@ -403,7 +409,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
     starts = (frame.start() for frame in _FRAME.finditer(content))
     sizes = (int.from_bytes(content[max(0, at - 8) : at], "little") for at in starts)
     outflow.check(size=sum(size for size in sizes if size < _LARGEST_BUFFER))
-    # Read in this thread: for a Python file object, Arrow starts another, in which some processes crash.
+    # Read in this thread: for a Python file object, Arrow starts another thread, in which some processes crash.
     file = pa.BufferReader(content)
     if content.startswith(b"FEA1"):
         table = feather.read_table(file)
@@ -416,7 +422,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Return the number of Python values in an array, and its bytes of text."""
+    """Count the Python values in an array, and its bytes of text."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -445,7 +451,7 @@ def _weight(array: Any) -> tuple[int, int]:
     if _is_text(kind):
         return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
-        # A view has sixteen bytes and begins with its length in four; several may share one text.
+        # A view has sixteen bytes and begins with its length in four; several views may share one text.
         lengths = np.frombuffer(array.buffers()[1], "<u4")[::4][array.offset :][:length]
         return length, int(lengths.sum(dtype="int64"))
     if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_decimal(kind):
@@ -461,7 +467,10 @@ def _is_text(kind: Any) -> bool:
 
 
 class _Plain(yaml.SafeLoader):
-    """A YAML loader without aliases, which could fill the memory, and without repeated keys."""
+    """A YAML loader that rejects aliases and repeated keys.
+
+    A small file with aliases could fill the memory.
+    """
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         mapping = super().construct_mapping(node, deep)

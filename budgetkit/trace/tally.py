@@ -86,7 +86,10 @@ def opening(messages: Sequence[Message]) -> int:
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """Return the index of the last user message, else the last index."""
+    """Return the index of the last user message.
+
+    Without a user message, return the last index.
+    """
     users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
     return next(users, len(messages) - 1)
 
@@ -156,7 +159,7 @@ def section_beside_call(section: str, of_call: str, pruned: str) -> str:
 def enters_at_once(role: str, present: str, pruned: str) -> bool:
     """Return True if a message can be pruned in its own turn.
 
-    The user's current question cannot.
+    The user's current question cannot be pruned.
     """
     return present == pruned and role != "user"
 
@@ -167,7 +170,7 @@ def schemas_message(tools: Sequence[Raw]) -> Message:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return a cache key for a role table; equal tables share it."""
+    """Return a cache key that equal role tables share."""
     if callable(roles):
         return roles
     return tuple(roles.items())
@@ -180,7 +183,7 @@ UNSENT = "not sent"
 
 @dataclass(frozen=True)
 class CountedMessages:
-    """Sizes of messages by one counter and framing, in tokens."""
+    """The tokens of messages, passages and tools, by one counter and framing."""
 
     messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
@@ -201,7 +204,7 @@ class Tally:
     schemas : list of Item
         The tool schemas: one item, or none.
     retrieved : Mapping
-        From the index of a message to the passages retrieved for it.
+        Passages retrieved for each message, by the message's index.
     priming : int
         Tokens of each request beyond its messages and schemas.
     gone : numpy.ndarray
@@ -293,7 +296,7 @@ class Tally:
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Return the item that includes the priming, if any."""
+        """Return the item that includes the priming, or None without messages."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (
             index
@@ -349,7 +352,10 @@ def gone(messages: Sequence[Message], compactions: Any) -> Ints:
 
 
 def passage_scores(passages: Sequence[Passage]) -> list[float]:
-    """Return the passages' scores, or scores derived from their ranks."""
+    """Return the scores of passages.
+
+    If a score is missing, all scores are derived from the ranks.
+    """
     scores = [passage.score for passage in passages if passage.score is not None]
     if len(scores) < len(passages):
         return [1 / rank for rank in range(1, len(passages) + 1)]
@@ -377,7 +383,7 @@ def answered_call(message: Message) -> str | None:
 
 
 def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
-    """Return running sums by section, before each item and after the last."""
+    """Return running token sums by section, before and after each item."""
     tokens = np.array([item.tokens for item in items], "int64")
     if only is not None:
         tokens = tokens * only

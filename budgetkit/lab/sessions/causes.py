@@ -45,7 +45,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
         compacted, new_model, new_turn, new_setting (of the thinking) and left (another branch continues here), all
         bool, and blocks (new positions for the cache's lookback).
     """
-    # A request whose answer is not among the messages has the position of the previous one.
+    # A request whose answer is not among the messages has the position of the previous request.
     is_placed = usage["message_index"] >= 0
     latest = np.maximum.accumulate(np.where(is_placed, np.arange(len(is_placed)), -1))
     places = np.where(latest >= 0, usage["message_index"][latest], -1)
@@ -140,7 +140,7 @@ def expected(usage: Usage) -> Ints:
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
-    """Return True for each pair of positions with another one between them."""
+    """Return True for each pair of bounds with a position between them."""
     ordered = np.array(sorted(places), "int64")
     return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
@@ -157,7 +157,7 @@ _TERM = re.compile(
 def used_later(trace: Trace) -> pd.DataFrame:
     """List the calls that copy a term from an earlier message.
 
-    A term is an id, a path or a name; the message is the first that contains it.
+    A term is an id, a path or a name; the earlier message is the first that contains it.
 
     Parameters
     ----------
@@ -255,7 +255,10 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A request that read less than was cached, as a row of :meth:`Session.misses`."""
+    """A request that read less from the cache than was stored.
+
+    It is a row of :meth:`Session.misses`.
+    """
 
     request: int
     missed: int
@@ -292,7 +295,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     at_heads &= (happened["pause"] <= happened["life"]) & ~happened["compacted"]
     is_habit = int(at_heads.sum()) >= _HABIT
     models = [str(name) for name in usage["model"]]
-    # If writes are recorded, reads end exactly at a written position, and a near one means nothing.
+    # If writes are recorded, reads end exactly at a written position, and a near position means nothing.
     near = 0 if written.any() else _NEAR
     rows = []
     for now in np.flatnonzero(whole - read > LEAST_MISS).tolist():

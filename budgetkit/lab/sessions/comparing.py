@@ -83,7 +83,8 @@ def compare(
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; default: the prices of each request's model on its day.
     cache : PromptCache or str, optional
-        The provider's prompt cache; default: that of the model. Not for recorded sessions, whose cache reads are known.
+        The provider's prompt cache; default: that of the model. Do not pass it for recorded sessions, whose cache reads
+        are known.
     counter : callable or str, optional
         Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
 
@@ -93,8 +94,8 @@ def compare(
         One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN if no price is known), relative (input cost as a ratio to that without a cache and rule), compactions, sent,
         cached (tokens), left (messages dropped or shortened), capped (results cut on arrival), used_later (dropped
-        messages used later), first (the first request where the rule acted), overflows (requests that exceed
-        the window), loops (compactions at two requests in a row), stops (the request at which the product would stop
+        messages used later), first (the first request where the rule acted), overflows (requests that exceed the
+        window), loops (compactions in two requests in a row), stops (the request at which the product would stop
         because of repeated compactions; 0 for none), call_overflows (summary calls that exceed the window themselves),
         summary_cost (maximum cost of the summary calls, in US dollars, included in the cost) and assumed (assumed
         values). For a recorded session, `attrs` has replayed (the cost of the unchanged session in the same replay, in
@@ -246,8 +247,8 @@ def by_price_and_window(
     -------
     DataFrame
         One row per window, price and rule: window, read, system, acts (True if it did anything), change (relative to no
-        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if no acting rule,
-        nor no pruning, costs less) and turns (True if the cheapest rule differs from that at the previous price).
+        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if neither an acting
+        rule nor no pruning costs less) and turns (True if the cheapest rule differs from that at the previous price).
 
     Examples
     --------
@@ -287,7 +288,10 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return the cost of all prompts and summaries, as tokens at the input price."""
+    """Return the cost of prompts and summaries, in input tokens.
+
+    One unit is the price of an uncached input token.
+    """
     # If cached tokens cost as much as input, there is no cache, so writes have no extra price.
     write = 1.0 if read >= 1 else setup.cache.write
     answer = _ANSWER

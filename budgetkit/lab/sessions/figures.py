@@ -44,9 +44,10 @@ _MARKS = (
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
-    """List some requests for each rule, with tokens, actions and the followed message.
+    """List each rule's requests to draw, with tokens and actions.
 
-    `followed` is the index of a message of the compared conversation.
+    `followed` is the index of a message of the compared conversation. Each row also tells whether the prompt contained
+    this message.
     """
     frames = []
     for row in table_rows(comparison.table):
@@ -85,7 +86,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return indices of requests for a line, evenly spaced and around marks."""
+    """Return the indices of requests to draw, evenly spaced or near marks."""
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
@@ -171,7 +172,7 @@ def _reads_table(session: Session) -> pd.DataFrame:
 def _draw_reads(table: pd.DataFrame) -> Spec:
     at = table["request"]
     area: Spec = {"fill": "tozeroy", "fillcolor": translucent(GREY, 0.3), "line": {"width": 0}}
-    # The prediction is the wider line; where it is right, it borders the other.
+    # The prediction is the wider line; where it is right, it borders the recorded line.
     wide = {"color": ORANGE, "width": 5}
     thin = {"color": BLUE, "width": 1.5}
     traces = [

@@ -1,7 +1,7 @@
 """The cost of tools, files, servers and sub-agents in prompts.
 
-    cost of a message = sum over the requests with it: its tokens in the cached prefix at the price of cached tokens,
-                        the others at the request's price of uncached tokens
+    cost of a message = sum of its costs in the requests that contain it
+    cost in a request = cached tokens * price of a cached token + other tokens * price of an uncached token
 
 A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting something
 would have saved this sum, if the agent had acted in the same way.
@@ -46,9 +46,9 @@ class MeasuredFraming(Framing):
     measured: tuple[int, ...] = ()
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Return the billed sizes of the conversation's messages; count any others.
+        """Return the conversation's billed sizes, or count the tokens of other messages.
 
-        The others include summaries written by a rule.
+        Other messages are, for example, summaries written by a rule.
         """
         listed = [*messages]
         if len(listed) == len(self.measured):
@@ -135,7 +135,7 @@ def measure(session: Session) -> Measured:
 def _shared(expected: Floats, tokens: float) -> Floats:
     """Divide tokens in proportion to the expected sizes.
 
-    If all expected sizes are 0, the first gets everything.
+    If all expected sizes are 0, the first message gets all tokens.
     """
     tokens = max(0.0, tokens)
     total = float(expected.sum())
@@ -226,23 +226,23 @@ def requests_holding(session: Session) -> pd.DataFrame:
 def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     """List tools, files or MCP servers in prompts, with possible savings.
 
-    A saving is the cost avoided by omitting one.
+    A saving is the cost avoided by omitting a tool, file or server.
 
     Parameters
     ----------
     session : Session
         A recorded session.
     by : {"tool", "file", "server"}
-        Results by tool; files by path, only those read more than once, each part (such as a range of pages) separately;
-        or MCP servers.
+        ``"tool"`` groups results by tool, ``"server"`` by MCP server, and ``"file"`` by path. Only files that were read
+        more than once are listed; each part, such as a range of pages, is compared separately.
 
     Returns
     -------
     DataFrame
-        One row each, most expensive first: its name, calls, tokens (of the results), token_requests (tokens times
-        the requests that contained them), saved (the saving from omitting it, or all reads of a file but the first, in
-        US dollars; NaN if no price is known), and for tools and servers definitions (of its tools, in tokens; missing
-        if not in the log) and deferred (the saving from loading them only at their first call).
+        One row per tool, file or server, most expensive first: name, calls, tokens (of the results), token_requests
+        (tokens times the requests that contained them), saved (the saving from omitting it, or all reads of a file but
+        the first, in US dollars; NaN if no price is known), and for tools and servers definitions (of its tools, in
+        tokens; missing if not in the log) and deferred (the saving from loading them only at their first call).
 
     Examples
     --------
@@ -294,7 +294,7 @@ def agents(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per agent, the main one first: line (the agent's name), side_chain, requests, prompt, read, written,
+        One row per agent, the main agent first: line (the agent's name), side_chain, requests, prompt, read, written,
         answered (in tokens) and cost (in US dollars; NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
@@ -306,7 +306,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List calls by tool, server or file, with message, id, name and file part."""
+    """List calls by tool, server or file, one row per call."""
     rows = [
         (
             place,
@@ -377,7 +377,7 @@ def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> d
 
 
 def deferral(session: Session) -> dict[str, float]:
-    """Return the saving from loading tools on demand, and the cost of searching for them.
+    """Return the saving and the search cost of loading tools on demand.
 
     The search tool's definition is in every prompt. Each used tool is searched for once, by an extra request that reads
     its prompt from the cache; its answer is negligible.

@@ -225,7 +225,10 @@ def _own_files(root: Path, program: str, pattern: str) -> Iterator[SessionFile]:
 
 
 def _stored(database: SessionFile) -> list[SessionFile]:
-    """Return the sessions in OpenCode's database, or the file itself if it is unreadable."""
+    """Return the sessions in OpenCode's database.
+
+    If the database is unreadable, return its file.
+    """
     query = (
         "SELECT session.id, directory, max(message.time_updated) FROM session"
         " JOIN message ON session_id = session.id GROUP BY session.id"
@@ -259,13 +262,13 @@ def bills_of(
     progress : callable, optional
         Function called with the number of files left to read, before each file and at the end.
     in_processes : bool, default False
-        If true, many sessions may be read in several processes. Only for programs that can start processes.
+        If true, many sessions may be read in several processes. Set it only in programs that can start processes.
 
     Returns
     -------
     list of dict
-        The sums in :data:`BILLED`, including sub-agents; None for each unknown one. "parts" has the same sums for each
-        day, in UTC, and model; the last one has the compactions.
+        The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums by day (in
+        UTC) and model; its last entry has all compactions.
 
     Examples
     --------
@@ -305,7 +308,7 @@ def bills_of(
 
 
 def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
-    """Read the bills of sessions in order, large sessions in one process per core."""
+    """Read the bills of sessions in order, in several processes if worthwhile."""
     from concurrent import futures  # cached bills need no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
@@ -338,7 +341,10 @@ def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]
 
 
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's bill with its sub-agents, or return None if that is impossible."""
+    """Read a session's bill, including its sub-agents.
+
+    If the session cannot be read, all sums are None.
+    """
     module = import_module("budgetkit.lab.sessions.session")
     try:
         session = module.Session(Path(path))
@@ -359,7 +365,10 @@ def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bills_path() -> Path | None:
-    """Return the file of bills, or None if it is disabled or not a regular file."""
+    """Return the path of the bills' cache file.
+
+    Return None if the cache is disabled, or the path is not a regular file.
+    """
     usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     folder = str(Path(usual or Path.home() / ".cache") / "budgetkit")
     named = os.environ.get("BUDGETKIT_CACHE", folder)

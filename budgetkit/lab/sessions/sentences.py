@@ -48,7 +48,7 @@ def largest_error(attrs: Any, has_rule: bool = True) -> float:
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
-    """Answer the three questions in one line each.
+    """Answer three questions about a session in one line each.
 
     The questions are about the cost, the losses, and the cost of another rule.
 
@@ -96,9 +96,10 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 
 
 def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed; "" if unknown.
+    """Format a rule's cost, as a range if needed.
 
-    It has only one dollar sign, because plotly reads the text between two as a formula.
+    Return "" if the cost is unknown. The text has only one dollar sign, because plotly reads text between two dollar
+    signs as a formula.
 
     >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
     ('$10.90 to 12.40', '$3.00', '')
@@ -111,7 +112,10 @@ def cost_text(least: float, most: float) -> str:
 
 
 def action_text(row: Any) -> str:
-    """Describe a rule's actions in a few words, or return "" without a rule.
+    """Describe a rule's actions in a few words.
+
+    Return "" for a row without a rule.
+
 
     >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
     'only cuts results'
@@ -126,7 +130,10 @@ def action_text(row: Any) -> str:
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Name the cheapest rule and how certain it is, or say why there is none.
+    """Describe the cheapest rule and the certainty of its saving.
+
+    If no rule can be called the cheapest, say why.
+
 
     Parameters
     ----------
@@ -218,7 +225,7 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 
 
 def notices(table: pd.DataFrame) -> list[str]:
-    """List rules that fail, because of loops or because the window overflows.
+    """Describe the rules that fail by looping or overflowing the window.
 
     Parameters
     ----------
@@ -293,7 +300,7 @@ def turning_points(table: pd.DataFrame) -> list[str]:
 
 
 def sentences_of(table: pd.DataFrame) -> list[str]:
-    """Describe the cheapest values, the cost of the others, and how certain that is.
+    """Describe the costs of a setting's values, and how certain they are.
 
     Parameters
     ----------

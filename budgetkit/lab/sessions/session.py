@@ -130,7 +130,7 @@ class Session:
     def agents(self) -> tuple[Session, ...]:
         """The session's sub-agents, if it was read from a file.
 
-        Their requests are not included in the session's.
+        The session does not include their requests.
         """
         return tuple(
             Session(trace, self.counter, self.prices)
@@ -140,7 +140,7 @@ class Session:
 
     @cached_property
     def count(self) -> Count:
-        """Counter of the texts."""
+        """The counter of the session's texts."""
         if callable(self.counter):
             return self.counter
         return counter_named("chars/4" if self.counter is None else self.counter)
@@ -154,7 +154,10 @@ class Session:
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """Counted tokens of each prompt, and the factor that scales them to the provider's counts."""
+        """The counted tokens of each prompt, and their scaling factor.
+
+        The factor scales the counts to the provider's counts.
+        """
         is_placed = self.columns["message_index"] >= 0
         counted = np.zeros(len(is_placed), "int64")
         counted[is_placed] = counted_prompts(self.trace, self.count)
@@ -174,9 +177,9 @@ class Session:
 
     @cached_property
     def unlogged(self) -> int:
-        """Tokens of the first prompt that are missing from the log; may be negative.
+        """Tokens of the first prompt that are missing from the log.
 
-        They include instructions and tools.
+        They include instructions and tools. The number may be negative.
         """
         counted, scale = self.counted
         first = int(np.argmax(self.columns["message_index"] >= 0))
@@ -237,13 +240,16 @@ class Session:
 
     @property
     def searches_cost(self) -> Floats:
-        """Cost of each request's web searches in US dollars, or 0 without a price."""
+        """The cost of each request's web searches, in US dollars.
+
+        It is 0 if no price is known.
+        """
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
         return np.asarray(self.columns["web_searches"] * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
-        """The items missing from the cost, in one sentence, or "" if none are."""
+        """A sentence about items missing from the cost, or "" if none."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -268,9 +274,9 @@ class Session:
     def input_prices(self) -> tuple[Floats, Floats]:
         """Prices of a cached and of an uncached input token, by request.
 
-        Prices are in US dollars; NaN if unknown.
+        Prices are in US dollars, and NaN if unknown.
 
-        For a request without a cache read, the first is the price that a cached token would have had.
+        For a request without a cache read, the first is the hypothetical price of a cached token.
         """
         read = self._billed["read"]
         rest = self._billed["prompt"] - read
@@ -302,7 +308,10 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request by kind; `long` tokens are written for an hour."""
+        """The billed tokens of each request, by kind.
+
+        The kind `long` is written to the cache for an hour.
+        """
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all at the full price.
         is_other = self.columns["billed_input_tokens"] >= 0
@@ -479,7 +488,10 @@ class Session:
 
     @property
     def price_gap(self) -> str:
-        """The models without a price, and the fix, or "" if the whole cost is known."""
+        """The models without a price, with a fix.
+
+        It is "" if the whole cost is known.
+        """
         unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
         if not unknown:
             return ""
@@ -491,9 +503,9 @@ class Session:
 
     @property
     def gap_sentence(self) -> str:
-        """A sentence about gaps between the log and the provider's counts, or "" without gaps.
+        """A sentence about gaps between the log and the provider's counts.
 
-        A gap is more than a tenth of the prompt.
+        It is "" without gaps. A gap is a difference of more than a tenth of the prompt.
         """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
@@ -564,7 +576,7 @@ class Session:
 
     @cached_property
     def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:
-        """The requests for each pair of prices."""
+        """The indices of the requests billed at each pair of prices."""
         rows: dict[tuple[Prices, Prices], list[int]] = {}
         for row, rates in enumerate(self._rates):
             rows.setdefault(rates, []).append(row)

@@ -1,12 +1,12 @@
 """Other settings for a recorded session, with one replay per value and its error.
 
-    error = the larger of two:  the replay of the unchanged session, against its bill
-                                its program's rule, acting where the program compacted, against its bill
+    error = the larger of replay_error and rule_error      (shares of the bill)
 
-Ranges are widened by this error, and no difference within it is reported. If no compaction of the session shows a
-rule's error, it is assumed to be 9 %, the largest measured one. If the replay of the unchanged session differs from the
-bill by more than 5 %, no value is called the cheapest. For several sessions, the cheapest value on the older half is
-tested on the newer half.
+The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the deviation of a
+replay of its program's rule, acting where the program compacted. Ranges are widened by the larger error, and no
+difference within this error is reported. If no compaction of the session shows a rule's error, it is assumed to be 9 %,
+the largest measured error. If the replay error is more than 5 %, no value is called the cheapest. For several sessions,
+the cheapest value on the older half is tested on the newer half.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def what_if(
     cache_life : {"5m", "1h"} or a sequence of them, optional
         Lifetime of cached prompts, if the provider offers both.
     model : str or sequence of str, optional
-        Other models, at current prices and with the tokens of their tokenizers.
+        Other models, at current prices and with counts of their own tokenizers.
     rule : str, optional
         The system whose compaction is replayed; default: that of the session's program.
     window : int, optional
@@ -189,7 +189,7 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
     """Flag the values whose range overlaps that of the cheapest value.
 
-    Values that let a prompt exceed the window, or the program stop, are excluded if there are others.
+    Values that let a prompt exceed the window, or the program stop, are excluded if there are other values.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
@@ -210,7 +210,7 @@ class _Trial:
     rule: str | None
 
     def table(self, setting: str, values: list[Any]) -> pd.DataFrame:
-        """Return one row per value, and one for the recorded session."""
+        """Return a row for each value and for the recorded session."""
         setup = self.setup
         replay_error = setup.error_of(setup.costs(setup.as_held())[0])
         rule_error = float("nan")
@@ -314,7 +314,7 @@ class _Trial:
         return rows[-1] | {"least": min(costs), "most": max(costs)}
 
     def _held_row(self, record: Record, value: str) -> Data:
-        """Replay the session with other recorded facts, as one row."""
+        """Replay the session with other recorded facts, and return its row."""
         changed = replace(self.setup, record=record)
         outcome = changed.as_held()
         cost, _ = changed.costs(outcome)
@@ -336,7 +336,7 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
-    """Add up the tables of sessions, and test the value chosen on the older half."""
+    """Add up sessions' tables, and test the older half's best value."""
     tables = []
     for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):

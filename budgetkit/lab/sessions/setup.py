@@ -73,9 +73,9 @@ class Record:
     """The recorded facts about a session's requests, for any rule.
 
     `trace` and `framing` are the unchanged session, `rows` the indices of its requests in the usage. `prices` are the
-    prices of each request, `answered` its output, `read_as_held` the maximum it read if it missed, and `most_read` the
-    same for misses not caused by a rule; `after_compaction` is the maximum read after a compaction. `beside` is the
-    cost of other requests, such as those on abandoned branches, in US dollars.
+    prices of each request, `answered` its output, `read_as_held` the limit on its cache read after all recorded misses,
+    and `most_read` the limit after misses not caused by a rule; `after_compaction` is the limit after a compaction.
+    `beside` is the cost of other requests, such as those on abandoned branches, in US dollars.
     """
 
     trace: Trace
@@ -109,7 +109,8 @@ class ReplaySetup:
 
     `places` has the new index of each message of the log, -1 for the session's own summaries. `summary_tokens` is the
     range of their sizes, if any. `record` has the facts about a recorded session's requests. `acts_at` is the size at
-    which Claude Code compacted it, and `disproved` the model's window if a recorded prompt is larger, both in tokens.
+    which Claude Code compacted the session, and `disproved` the model's window if a recorded prompt is larger, both in
+    tokens.
     """
 
     trace: Trace
@@ -145,7 +146,10 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts; raises a ValueError if nothing was recorded."""
+        """The recorded facts.
+
+        Raise a ValueError if nothing was recorded.
+        """
         if self.record is None:
             raise ValueError(
                 "No usage was recorded in this conversation. Pass a session of a coding agent."
@@ -184,7 +188,7 @@ class ReplaySetup:
     def costs(self, outcome: Replay) -> tuple[float, float]:
         """Return the cost of a replay and of its summary calls, in US dollars.
 
-        Each request is billed at its own model's prices; NaN if unknown.
+        Each request is billed at its own model's prices. The costs are NaN if a price is unknown.
         """
         record = self.record
         if record is None:
@@ -202,9 +206,10 @@ class ReplaySetup:
         return cost / billed - 1 if billed else float("nan")
 
     def rule_error(self, row: Data) -> float:
-        """Return a rule's deviation from the bill at the session's compactions.
+        """Return the deviation of a rule's replay from the bill.
 
-        Summary calls missing from the log are excluded. NaN if a compaction was manual, since that may happen anywhere.
+        The deviation is a share of the bill. Summary calls missing from the log are excluded. Return NaN if a
+        compaction was manual, because users compact at any size and no rule predicts it.
         """
         cost = (row["least"] + row["most"]) / 2
         if self.session is not None:
@@ -226,7 +231,7 @@ class ReplaySetup:
         return RuleOutcome(name=name, least=least, most=most)
 
     def row(self, outcome: RuleOutcome) -> Data:
-        """Return one rule's row of the comparison.
+        """Return a rule's row of the comparison.
 
         The upper end of the cost assumes the longest summaries and rereading of lost messages.
         """
@@ -294,7 +299,7 @@ def replay_setup(
     Returns
     -------
     ReplaySetup
-        The replayed messages.
+        The conversation, prepared for replays.
     """
     if not isinstance(source, Trace | Session):
         raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))
@@ -404,8 +409,8 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
     """Return the prompt size above which a session was compacted, in tokens.
 
-    It is the last prompt before a compaction, the smallest of several; None without compactions. Only Claude Code's log
-    distinguishes automatic and manual compactions.
+    This is the last prompt before a compaction, or the smallest of several such prompts. Return None without
+    compactions. Only Claude Code's log distinguishes automatic and manual compactions.
     """
     marks = []
     usage = usage_columns(trace)
@@ -430,7 +435,7 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
 
     The window is known from the log (Codex shows a share of the window used by its rules) or from the model. If a
     prompt exceeds it, the session used an extended window, and the second number is the known window, otherwise 0. A
-    session that was compacted far below a large model's window used the usual one.
+    session that was compacted far below a large model's window used the usual window.
     """
     known = USUAL_WINDOW
     shown = trace.fields.get("window")
@@ -448,7 +453,7 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
 
 
 def _with_unlogged(trace: Trace) -> Trace:
-    """Add a message for the unlogged content before a session's own.
+    """Add a message for the unlogged content before a session's own messages.
 
     The indices of compactions and usage are shifted.
     """
@@ -506,7 +511,10 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def _stop(most: int, compacts: Ints) -> int:
-    """Return the request at which a product stops after repeated compactions."""
+    """Return the request at which a product stops after repeated compactions.
+
+    Return 0 if it does not stop.
+    """
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):
         in_a_row = in_a_row + 1 if request - last <= most else 0

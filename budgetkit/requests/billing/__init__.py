@@ -1,1 +1,1 @@
-"""Token counts of requests as billed, by the rules of each provider."""
+"""Token counts of requests, by each provider's billing rules."""

@@ -104,7 +104,7 @@ class Rules(Protocol):
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places, of `EVERYWHERE`, where thinking may be billed without a charge."""
+        """The places in `EVERYWHERE` where a bill may include uncharged thinking."""
         ...
 
 
@@ -115,7 +115,7 @@ EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     """Return a message's thinking if it is billed again as text.
 
-    This depends on the format that the message came in or, if unknown, on the format of the request.
+    The format from which the message was read decides this or, if it is unknown, the format of the request.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -147,7 +147,7 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """List thinking that the model's billing rules do not cover.
+    """Return a note if the billing rules do not cover some thinking.
 
     The rules cover an answer's thinking in the fields found in recorded chat and Responses requests. They do not cover
     other fields, or blocks of thinking in a message's content.
@@ -177,7 +177,7 @@ def blocks_of(message: Message) -> list[Raw]:
     return [*blocks, *(block for content in inside for block in objects_in(content))]
 
 
-# Keys of a schema whose texts are left out of some providers' tool formats.
+# Keys of a schema; some providers' tool formats leave out the texts under these keys.
 _APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
 
 
@@ -194,7 +194,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """Describe the tools whose schemas contain text that no charge covers.
+    """List the tools with schema text that no charge covers.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
@@ -245,6 +245,6 @@ def carries_thinking(message: Message) -> bool:
     raw = message.raw
     if _THINKING_KEYS.isdisjoint(raw):  # the usual case
         return False
-    # The original record has thinking, but without a text.
+    # The original record has thinking without readable text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
     return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))

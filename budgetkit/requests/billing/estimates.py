@@ -74,7 +74,9 @@ class Estimate:
 
 
 def estimate_for(model: str) -> Estimate:
-    """Return the estimate for a model's family, or the general one.
+    """Return the estimate for a model, by its family.
+
+    A model of no known family gets the general estimate.
 
     >>> [estimate_for(name).family for name in ("us.anthropic.claude-haiku-4-5", "anthropic/claude-4.5-haiku", "x")]
     ['claude-4.5', 'claude-4.5', 'any other']
@@ -142,7 +144,7 @@ class EstimatedRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where thinking may be billed without a charge."""
+        """The places where a bill may include uncharged thinking."""
         return ("chat call", "responses call") if self.forgets_thinking else EVERYWHERE
 
     def _messages(self, request: ProviderRequest) -> Charges:
@@ -164,7 +166,10 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Return arguments or a result as counted: unchanged, or as words."""
+        """Return arguments or a result in the form that is counted.
+
+        Depending on the estimate's ``tool_form``, the text is unchanged or reduced to its words.
+        """
         if self.estimate.tool_form == "json":
             return text
         return " ".join(leaves(parsed(text)))
@@ -195,7 +200,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Yield the charge of an answer schema, if any."""
+    """Yield the charge of a request's answer schema, if it has one."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])

@@ -111,12 +111,12 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 
 
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
-    """Return the evidence for the first of several combinations, the finest first.
+    """Return the evidence for the first combination, with its error interval.
 
-    The interval includes the ranges of all names up to the first one with enough calls, each multiplied by
-    1 + 2 / projects, because a new project differs from the few observed. If no name has enough calls, or these rules
-    were never tried, it also includes errors of 10 % times that factor. The last name is used only if the table has no
-    other.
+    The names range from the finest combination to the coarsest. The interval includes the ranges of all names up to the
+    first one with enough calls, each multiplied by 1 + 2 / projects, because a new project differs from the few
+    observed. If no name has enough calls, or these rules were never tried, it also includes errors of 10 % times that
+    factor. The last name is used only if the table has none of the other names.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0
@@ -145,7 +145,7 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
 
 
 def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
-    """List the names of a request's combination and of coarser ones.
+    """List the names of a request's combination and of coarser combinations.
 
     The finest combination comes first.
 
@@ -167,7 +167,7 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
 
 @cache
 def evidence_rows() -> Mapping[str, Evidence]:
-    """Read the table of exactness, by name of the combination."""
+    """Read the table of exactness into a mapping by combination."""
     return {
         row["combination"]: Evidence(
             row["combination"],

@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3, and the number of tokens around them.
+    """Return a tool's texts for Gemini 3, and a count of surrounding tokens.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -107,7 +107,7 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
 
 
 def _marked(value: object) -> str:
-    """Put a text between two marks."""
+    """Put a text between two placeholders for tokens."""
     text = "" if isinstance(value, Mapping) else str(value)
     return f"{_MARK}{text.replace(_MARK, '')}{_MARK}"
 
@@ -183,7 +183,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return a host's name in the table, or an unlisted name unchanged.
+    """Return the table's name for a host, or an unlisted name unchanged.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -194,7 +194,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "".
+    """Return the name of a host's hidden prompt, or "" if none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -247,7 +247,7 @@ class FrameRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where thinking may be billed without a charge."""
+        """The places where a bill may include uncharged thinking."""
         return () if self.frame.form == "template" else EVERYWHERE
 
 
@@ -340,7 +340,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return a message's fixed tokens, by its speaker and the previous one."""
+    """Return a message's fixed tokens, by its speaker and the previous speaker."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
@@ -374,7 +374,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 
 
 def _claude_tool(tool: Schema) -> str:
-    """Write a tool as shown to Claude: one line of JSON, keys sorted."""
+    """Write a tool as one JSON line with sorted keys, for Claude."""
     function = unwrapped(tool)
     shown = without_empty(description=function.get("description"))
     shown |= {"name": function.get("name"), "parameters": parameters_of(tool)}

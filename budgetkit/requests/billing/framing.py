@@ -162,10 +162,10 @@ class Framing:
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            Messages in OpenAI's chat format. Some providers merge several tool calls and their results into one text;
-            they are counted as one only if all of them are given.
+            Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into one text;
+            these messages are counted that way only if all of them are given.
         counter : callable or str
-            Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used, if any.
+            Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it exists.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class Framing:
         return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request, with texts yet to be counted."""
+        """List the charges of a request before their texts are counted."""
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:
@@ -307,7 +307,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """List a message's charges, with its images, by the framing's numbers."""
+        """List a message's charges, including its images, by the framing's numbers."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:
@@ -370,7 +370,7 @@ class OpenAIRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where thinking may be billed without a charge.
+        """The places where a bill may include uncharged thinking.
 
         In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
         request, thinking is a separate item, which is billed until the next user message.
@@ -454,7 +454,7 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        The framing named in the model's facts; otherwise one with the billing rules of
+        The framing named in the model's facts; otherwise, a framing with the billing rules of
         :func:`budgetkit.count_request`: OpenAI's, a frame's or estimated ones.
 
     Examples

@@ -151,7 +151,9 @@ _ASSUMED_SIDE = 1024  # side of the square assumed for an image of unknown size,
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
-    """Return an image's tokens; for an unknown model, those of gpt-4o.
+    """Return the tokens that a model bills for an image.
+
+    For an unknown model, these are the tokens of gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
@@ -175,7 +177,7 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
             tile = int(row["base"])
             if sizes or max(width, height) <= _ONE_CROP:
                 return int(sizes or tile)
-            # crops with two thirds of the short side as their side, and the whole image
+            # crops whose side is two thirds of the short side, and the whole image
             side = min(768, max(256, floor(min(width, height) / 1.5)))
             return tile * (ceil(width / side) * ceil(height / side) + 1)
     return int(row["base"])
@@ -188,7 +190,10 @@ def _row_of(model: str) -> Raw:
 
 
 def least_priced(image: Image, model: str) -> int:
-    """Return an image's lowest measured tokens, or the documented ones."""
+    """Return the fewest tokens measured for an image.
+
+    Without measurements or a known size, return the documented tokens.
+    """
     size = sized(image)
     if size is None or "least" not in _row_of(model):
         return priced(image, model)
@@ -196,7 +201,7 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Return the tokens of an image, assuming a size if it is unknown."""
+    """Return an image's tokens, with a default for an unknown size."""
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 
@@ -227,7 +232,9 @@ _BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # JPEG markers without a length
 
 
 def size_in(url: str) -> tuple[int, int] | None:
-    """Return an image's width and height from its data URL, or None.
+    """Read an image's width and height from its data URL.
+
+    Return None if they cannot be read.
 
     >>> size_in("data:image/gif;base64,R0lGODlhAgADAAAAACw=")
     (2, 3)

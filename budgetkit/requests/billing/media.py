@@ -1,9 +1,10 @@
 """Tokens of PDFs, audio and video, by their pages or seconds.
 
-    tokens = pages or seconds * usual tokens of the row; least and most tokens give the interval
+    tokens = pages or seconds * usual tokens of the row
 
-The rules are in ``data/media.toml``. No provider publishes how it splits a page, so a count is an estimate with an
-interval. Media of unknown length, and media for models without a row, remain uncounted.
+The row's least and most tokens give the interval. The rules are in ``data/media.toml``. No provider publishes how it
+splits a page, so a count is an estimate with an interval. Media of unknown length, and media for models without a row,
+remain uncounted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Yield the costs of media of known length, if rules exist."""
+    """Yield the costs of media with a known length and a rule."""
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -69,7 +70,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return the number of pages in a PDF, or 0 if unreadable.
+    """Return a PDF's number of pages, or 0 if it is unreadable.
 
     The count in the page tree takes precedence over the page objects, because pages of earlier versions remain in the
     file and other pages may be compressed.
@@ -82,7 +83,10 @@ def _pages(data: bytes) -> int:
 
 
 def _media_length(encoded: object) -> tuple[str, float]:
-    """Return the billing unit and the length of media; 0 if unknown."""
+    """Return the billing unit and the length of media.
+
+    The length is 0 if it is unknown.
+    """
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
         try:

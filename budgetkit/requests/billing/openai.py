@@ -1,9 +1,9 @@
 """Billing rules for OpenAI's Chat Completions and Responses APIs.
 
-The rules for text come from OpenAI's cookbook; all others were derived from recorded calls of public projects (requests
-with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older snapshots see
-:mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write tools as the
-TypeScript-like namespace shown to the model, and the answer schema.
+The rules for text come from OpenAI's cookbook; all other rules were derived from recorded calls of public projects
+(requests with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older
+snapshots see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write
+the text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from budgetkit.requests.reading.tools import (
 _DEEPEST = 40  # schemas nested deeper than this, such as recursive ones, are written as "any"
 
 
-# Keys of a choice for which a union is written on several lines.
+# If a choice has one of these keys, its union is written on several lines.
 _MORE_THAN_A_TYPE = frozenset(
     {"title", "description", "default", "format", "properties", "items", "enum", "anyOf"}
 )
@@ -64,7 +64,7 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 
 def written_function(tool: Schema, plain: bool = False) -> str:
-    """Write one function: description, type and a blank line."""
+    """Write one function as its description, its type and a blank line."""
     function = unwrapped(tool)
     schema = inlined(parameters_of(tool))
     writer = _Writer(plain)
@@ -91,7 +91,7 @@ class _Writer:
         return "\n".join(["{", *written, "}"])
 
     def member(self, name: str, schema: Schema, required: bool, depth: int) -> str:
-        """Write one property: comments, name and type, and its default."""
+        """Write one property with its comments, name, type and default."""
         typed = self.type(schema, depth)
         described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
         colon = ":" if typed.startswith("\n") and not described else ": "
@@ -231,7 +231,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class OpenAIFamily:
-    """The token costs of one OpenAI family's format."""
+    """The token costs of the request format of an OpenAI family."""
 
     name: str
     encoding: str = FAMILY_ENCODING  # encoding of its texts
@@ -342,7 +342,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def _billed_texts(message: Message) -> list[str]:
-    """Return the texts of a message, joined to one as billed."""
+    """Return a message's texts joined into one, as they are billed."""
     return ["".join(message.texts)] if message.texts else []
 
 
@@ -356,14 +356,14 @@ def _uses(message: Message) -> str:
 
 
 def _results_json(results: Sequence[Message], escaped: bool) -> str:
-    """Write results as one JSON list, parsing those that are JSON."""
+    """Write results as one JSON list, parsing results that are JSON."""
     return json.dumps(
         [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
     )
 
 
 def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of the blocks for tools and answer schema.
+    """Yield the charges of the blocks for tools and the answer schema.
 
     The blocks follow the first system message.
     """
@@ -401,7 +401,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Yield the charges of each tool and of their block's remaining text."""
+    """Yield the charges of each tool and of the block's remaining text."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
@@ -412,7 +412,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charge of the tool choice, if any."""
+    """Yield the charge of the tool choice, if it has one."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -420,7 +420,7 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def compact(value: Any) -> str:
-    """Write a value or JSON text as compact JSON; keep other text."""
+    """Convert a value or JSON text to compact JSON, keeping other text."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         if read == value:

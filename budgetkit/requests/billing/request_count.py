@@ -126,7 +126,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice about an unknown model with similar names, or ""."""
+        """A notice that the model is unknown, otherwise ""."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -190,7 +190,7 @@ def count_request(
 ) -> RequestCount:
     """Count the tokens that a provider bills for a request.
 
-    The count includes messages, tools, images, framing and the answer schema, which Gemini does not bill.
+    The count includes messages, tools, images and framing, and the answer schema if the provider bills it.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ def count_request(
         The request body, as a dictionary or JSON, in the format of OpenAI chat or Responses, Anthropic Messages, Gemini
         or Bedrock Converse.
     model : str or Model, optional
-        The model that answers. Default: the model in the request; if it names none, the most common model of the format
-        is assumed, and ``counted_by`` says so.
+        The model that answers. Default: the model in the request; if the request names none, the most common model of
+        the format is assumed, and ``counted_by`` says so.
     host : str, optional
         Host that forwards the request and bills differently from the maker: ``"vertex"`` or ``"venice"``. Default: the
         host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
@@ -345,7 +345,10 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown_model(name: str) -> str:
-    """Return a notice about an unknown model with similar names, or ""."""
+    """Return a notice that a model is unknown, otherwise "".
+
+    The notice suggests models with similar names.
+    """
     if estimate_for(name).pattern or found_by(name):
         return ""
     near = similar_models(name)

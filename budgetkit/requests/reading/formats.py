@@ -21,7 +21,7 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first path that exists, or None.
+    """Return the value at the first existing path, or None if missing.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -123,7 +123,7 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Parse the JSON of an object or list; return other values unchanged."""
+    """Parse a JSON object or list, and return any other value unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
@@ -180,7 +180,7 @@ def _otlp_value(value: Any) -> Any:
 def _numbered_to_lists(value: Any) -> Any:
     """Convert objects with numeric keys to lists.
 
-    Fields beside numbered objects are dropped: Azure's filter results stand beside the messages of a prompt.
+    Fields beside numbered objects are dropped, such as Azure's filter results beside the messages of a prompt.
     """
     if not isinstance(value, dict):
         return value
@@ -197,7 +197,7 @@ class Format:
 
     name: str
     label: str
-    needs: tuple[str, ...] = ()  # conditions on a document; it must meet one
+    needs: tuple[str, ...] = ()  # conditions on a document, which must meet one of them
     each: str = ""  # path of the documents inside this one
     messages: str = ""  # path of the messages, of a body with messages, or of a text
     leaf: str = ""  # path of the last message of a tree
@@ -231,7 +231,7 @@ def format_table(part: str) -> Any:
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Read the rows of the table, once."""
+    """Read the rows of the table of formats."""
     return tuple(
         Format(**{name: _as_tuple(value) for name, value in row.items()})
         for row in format_table("format")
@@ -251,12 +251,15 @@ def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
 
 
 def row_of(value: Raw) -> Format | None:
-    """Return the first row that describes a document, or None."""
+    """Return the first row for a document, or None if none fits."""
     return _first_row(value, "needs")
 
 
 def row_of_lines(first: Any) -> Format | None:
-    """Return the format that a file's first line matches, or None."""
+    """Return the format of a file, by its first line.
+
+    Return None if no format matches.
+    """
     return _first_row(first, "lines") if isinstance(first, Mapping) else None
 
 
@@ -275,7 +278,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return a format's row by name; it must locate messages.
+    """Return the row of a named format that locates messages.
 
     >>> format_named("gemini").messages
     'contents'
@@ -293,7 +296,10 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a format lacks only one field, or ""."""
+    """Return a hint if a value lacks one field of a format.
+
+    Otherwise, return "".
+    """
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]

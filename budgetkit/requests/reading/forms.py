@@ -15,8 +15,8 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 
 A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
 the original. Some records become several messages but cannot be split, such as an answer with results of the provider's
-own tools. Then the first message has the record, and the others are only marked as parts of it. A shortened message is
-marked as rewritten.
+own tools. Then the first message has the record, and the other messages are only marked as parts of it. A shortened
+message is marked as rewritten.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record by tool result; other blocks form one more record.
+    """Split a record by tool result, keeping all other blocks together.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -172,7 +172,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Return True if a record contained bytes, which boto3 accepts."""
+    """Return True if a record contains bytes, which boto3 accepts."""
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
@@ -188,9 +188,9 @@ def is_bytes(value: Raw) -> bool:
 
 
 def form_of_all(forms: Collection[str]) -> str:
-    """Return the format for sending messages that came in given formats.
+    """Return the format in which to send messages of the given formats.
 
-    It is their common format, or chat if they have none or several.
+    This is the only format in ``forms``, or chat if there are none or several.
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
@@ -230,6 +230,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Return True if a message shares a record with the previous one."""
+    """Return True if a message shares a record with the previous message."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

@@ -1,4 +1,4 @@
-"""Pairing of tool calls with results, by id or by tool and order."""
+"""Pairing of tool calls with results, by id, tool and order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LocatedMessage:
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line number, or None, and the record itself."""
+    """Return a record's line number, if known, and the record itself."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
@@ -43,7 +43,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The calls read so far, with the ids that lack a result."""
+    """The tool calls read so far, with the ids of unanswered calls."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
 
 
 def call_order(messages: Sequence[Any]) -> list[int]:
-    """Return the order of messages with each tool result after its call.
+    """Return the order that puts each tool result after its call.
 
     >>> call_order([{"role": "tool", "tool_call_id": "a"}, {"role": "assistant", "tool_calls": [{"id": "a"}]}])
     [1, 0]
@@ -101,7 +101,7 @@ def call_order(messages: Sequence[Any]) -> list[int]:
 
 
 def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
-    """Return the order of entries with each answer after its call.
+    """Return the order that puts each answer after its call.
 
     >>> behind_calls([[], ["a"], []], ["a", None, "b"])
     [1, 0, 2]
@@ -123,7 +123,7 @@ def _calls_of(message: Data) -> list[Data]:
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id; if missing, add one such as "look-1"."""
+    """Return a call's id, adding one such as "look-1" if missing."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if not call.get("id"):
         pairing.named[name] += 1
@@ -138,7 +138,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Add a result's id if missing; return True if it has a call."""
+    """Return True if a result has a call, adding a missing id."""
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")

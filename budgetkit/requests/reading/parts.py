@@ -56,14 +56,17 @@ def is_item(value: Raw) -> bool:
 
 
 def content_of(parts: list[Data]) -> Any:
-    """Return a message's content: a string, a list of parts, or None."""
+    """Return parts as the content of a message.
+
+    A single plain text becomes a string, and an empty list becomes None.
+    """
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
     return parts or None
 
 
 def joined_text(value: Any) -> str:
-    r"""Join all text in a string, an object or a list.
+    r"""Join all texts in a string, an object or a list.
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -199,12 +202,12 @@ def _image_part(part: Raw) -> Data:
 
 
 def objects_in(value: Any) -> list[Raw]:
-    """List the objects in a list; empty for any other value."""
+    """List the objects in a list, or nothing for any other value."""
     return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list unchanged, or an empty one for any other value."""
+    """Return a list unchanged, or an empty list for any other value."""
     return value if isinstance(value, list | tuple) else ()
 
 
@@ -234,5 +237,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments or a result as in a prompt; "{}" for None."""
+    """Write arguments or results as in a prompt, None as "{}"."""
     return "{}" if value is None else as_text(value)

@@ -65,7 +65,7 @@ def read_records(
     model: Any = None,
     read: Records | None = None,
 ) -> Records:
-    """Convert records to messages in order; keep OpenAI's own format unchanged."""
+    """Convert records to messages, keeping those in OpenAI's own format unchanged."""
     read = Records() if read is None else read
     skipped = 0
     last = row
@@ -88,7 +88,7 @@ def read_records(
             last = record_row
             skipped += not messages
             read.formats += [record_row.name] if record_row.name else []
-        # A record that is no message may hold the usage of an answer.
+        # A record that is not a message may hold the usage of an answer.
         if value_at(messages[-1], "role") == "assistant" if messages else record_row is not None:
             usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
@@ -121,7 +121,7 @@ def is_record(value: Any) -> bool:
 
 
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
-    """Return the row of a record's format, or None for OpenAI's own."""
+    """Return the row of a record's format, or None for OpenAI's format."""
     if not isinstance(raw, Mapping):
         return None
     is_odd = _is_odd(raw)
@@ -138,7 +138,7 @@ def _row_of_record(raw: Any, last: Format | None) -> Format | None:
 
 
 def _is_odd(raw: Raw) -> bool:
-    """Return True if a message has anything not in OpenAI's chat format."""
+    """Return True if a message departs from OpenAI's chat format."""
     role = raw.get("role")
     content = raw.get("content")
     calls = raw.get("tool_calls")
@@ -189,7 +189,7 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
-    """Read a record with one message per field.
+    """Read a record in which each field is a message.
 
     Adjacent messages of the same role are merged.
     """
@@ -205,7 +205,7 @@ def _messages_by_field(raw: Raw, row: Format) -> list[Data]:
 
 
 def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
-    """Convert a record to messages, with parts outside its content."""
+    """Convert a record's parts, including those outside its content, to messages."""
     role = _role(raw, row)
     content: Any = raw
     if row.text and not (row is _GENERIC and is_item(raw)):
@@ -229,7 +229,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 
 
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text part into its tagged calls and the other text."""
+    """Split a text part into tagged calls and the text around them."""
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
@@ -254,7 +254,7 @@ def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the start, JSON and end of each tagged call in a text."""
+    """Yield the start, JSON and end of a text's tagged calls."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())
@@ -264,7 +264,7 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
-    """Convert sorted parts to messages.
+    """Convert the sorted parts of a record to messages.
 
     Results of earlier calls come first, then answers, each followed by the results of its calls.
     """
@@ -389,7 +389,10 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return a record's usage, for the newest answer, or None."""
+    """Return the usage in a record, or None if it has none.
+
+    It is the usage of the newest answer.
+    """
     if not isinstance(raw, Mapping):
         return None
     place = next(

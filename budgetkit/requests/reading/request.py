@@ -137,7 +137,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Return a request body's format, such as "gemini", or None."""
+    """Return a request body's format, such as "gemini", or None if unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -216,8 +216,8 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
     """Describe encrypted thinking, which is billed again but cannot be counted.
 
-    `records` are in the request's format, `messages` are the same in OpenAI's chat format. For other thinking that is
-    sent again see :mod:`budgetkit.requests.billing.charges`.
+    `records` are in the request's format, `messages` are the same messages in OpenAI's chat format. For other thinking
+    that is sent again, see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
     if shape == "responses":
@@ -268,7 +268,7 @@ def request_settings(raw: Raw, shape: str) -> Data:
 
 
 def as_object(value: object) -> Raw:
-    """Return a mapping unchanged, or an empty one for any other value."""
+    """Return a mapping unchanged, or an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -278,7 +278,7 @@ def text_or_empty(value: object) -> str:
 
 
 def parsed(text: str | bytes) -> Any:
-    """Parse JSON; return any other text unchanged."""
+    """Parse JSON text, and return any other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -29,7 +29,7 @@ Schema = Mapping[str, Any]
 
 _NEWER_PARAMETERS = ("parametersJsonSchema", "parameters_json_schema")
 _PARAMETERS = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
-# Texts beside the parameters that the model gets too, in no form that is counted.
+# Texts beside the parameters; the model gets them too, in a format that no rule counts.
 _EXTRA_TEXTS = ("input_examples", "response", "responseJsonSchema", "response_json_schema")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 # Fields around a list of tools: of a JSON-RPC answer, of Converse's configuration, of a request body.
@@ -63,8 +63,8 @@ class Toolset:
     uncounted : tuple of str
         Names of the parts that cannot be counted.
     entries : tuple of Mapping
-        All tools in their provider's format: Gemini's and Converse's with their wrapping, an MCP server's as OpenAI
-        functions.
+        All tools in their provider's format. Gemini's and Converse's tools keep their wrapping, and an MCP server's
+        tools become OpenAI functions.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def without_envelopes(value: Any) -> Any:
 
 
 def _sdk_fields(value: Any) -> Any:
-    """Convert an SDK's object to a dictionary; return other values unchanged."""
+    """Convert an SDK's object to a dictionary, leaving other values unchanged."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return value
@@ -255,7 +255,7 @@ def _builtin(tool: Schema) -> str:
 
 
 def unwrapped(tool: Schema) -> Schema:
-    """Remove the wrapping ``{"type": "function", "function": {...}}``, if any."""
+    """Remove the wrapping ``{"type": "function", "function": {...}}`` from a tool."""
     function = tool.get("function")
     if isinstance(function, Mapping) and function:
         return function
@@ -330,7 +330,7 @@ def inner_schemas(schema: Schema) -> list[Schema]:
 
 
 def choices_of(schema: Schema) -> list[str]:
-    """List the values of an enumeration as strings; empty for other schemas."""
+    """List an enumeration's values as strings, or nothing for other schemas."""
     return [*map(str, as_list(schema.get("enum")))]
 
 

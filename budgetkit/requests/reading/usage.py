@@ -26,9 +26,10 @@ _USUAL = ("standard", "standard_only", "default", "auto", "on_demand", "not_avai
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, around: Any = None
 ) -> Data | None:
-    """Read any provider's usage record, or return None without tokens.
+    """Read a usage record from any provider.
 
-    A tier, speed or region missing from the usage is read from `around`, the surrounding record.
+    Return None if it has neither tokens nor unknown fields. A tier, speed or region missing from the usage is read from
+    `around`, the surrounding record.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
@@ -130,7 +131,7 @@ def usage_of(
 
 
 def seconds(stamp: Any) -> float:
-    """Convert a logged time to seconds since 1970; NaN if invalid.
+    """Convert a logged time to seconds since 1970, or NaN if invalid.
 
     >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
     True
@@ -175,7 +176,10 @@ def _is_known(path: str) -> bool:
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
-    """Yield the paths of non-empty numbers and strings; * is a list element."""
+    """Yield the paths of non-empty numbers and strings.
+
+    In a path, * stands for a list element.
+    """
     if isinstance(value, Mapping | list) and len(steps) < _DEEPEST:
         fields = value.items() if isinstance(value, Mapping) else (("*", field) for field in value)
         for name, field in fields:
@@ -185,13 +189,16 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 
 def _priced_apart(word: Any) -> str:
-    """Return a tier, speed or region that affects the price, or ""."""
+    """Return a tier, speed or region if it affects the price.
+
+    Otherwise, return "".
+    """
     word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
     return "" if word in _USUAL else word
 
 
 def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
-    """Yield the whole numbers at given paths, or in lists there."""
+    """Yield the whole numbers at given paths, including those in lists."""
     for path in paths:
         values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
@@ -200,7 +207,7 @@ def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
 
 
 def _count(raw: Raw, paths: Iterable[str]) -> int | None:
-    """Return the first whole number found at the given paths, or None."""
+    """Return the first whole number at the paths, or None if missing."""
     for path in paths:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans

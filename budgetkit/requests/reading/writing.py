@@ -1,9 +1,9 @@
 """Writing of chat messages in a provider's format.
 
 A message with its origin in that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
-thinking, signatures, cache marks and bytes. A shortened message is its original with another text. Empty messages are
-skipped if the provider rejects them. Other content, such as a summary, a passage or a question, is converted to the
-format.
+thinking, signatures, cache marks and bytes. A shortened message is written as its original with another text. Empty
+messages are skipped if the provider rejects them. Other content, such as a summary, a passage or a question, is
+converted to the format.
 
     form         system text                   adjacent messages of one role
     responses    among the items               allowed
@@ -107,7 +107,9 @@ def write_messages(
 
 
 def system_text(raws: Sequence[Raw], form: str) -> Any:
-    """Return the separate system text in a provider's format, or None.
+    """Return the separate system text in a provider's format.
+
+    Return None without system messages.
 
     >>> system_text([{"role": "system", "content": "Be brief."}], "gemini")
     {'parts': [{'text': 'Be brief.'}]}
@@ -125,9 +127,9 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 
 
 def as_it_came(raw: Raw) -> Data:
-    """Return the original record of a message, or the chat message itself.
+    """Return a message's original record, or the message itself if unknown.
 
-    For a split record, it is the part for this message.
+    For a split record, this is the message's own part. A shortened message is returned as a chat message.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -150,7 +152,7 @@ def as_chat(raw: Raw) -> Data:
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages from a position that are parts of one record.
+    """List the messages, from a position on, that belong to one record.
 
     For example, an Anthropic record with two results and a text became three messages. If the second one was dropped,
     the first and third are still written as one record; the next record starts with its own first part:
@@ -223,7 +225,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Replace the text of a record, or of its result, with a message's."""
+    """Put a message's text into a record, or into its tool result."""
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -276,12 +278,15 @@ def _others(content: Any) -> list[Raw]:
 
 
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
-    """Return a text alone, or a list of it and other parts."""
+    """Combine a text and other parts in a list.
+
+    Without other parts, return the text itself.
+    """
     return [text, *others] if others else text["text"]
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
-    """Convert a message to the provider's format; skip empty ones."""
+    """Convert a message to the provider's format, or skip an empty one."""
     message = Message(raw)
     if form == "responses":
         return _items(message)
@@ -312,7 +317,9 @@ def _parts_to_send(message: Message) -> list[Raw]:
 
 
 def _items(message: Message) -> list[Data]:
-    """Convert a message to items of OpenAI Responses, one per call.
+    """Convert a message to items of OpenAI Responses.
+
+    Each call becomes a separate item.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     >>> for item in _items(Message({"role": "assistant", "content": "I look.", "tool_calls": [call]})):
@@ -350,7 +357,7 @@ def _item_part(part: Raw, kind: str) -> Data:
 
 
 def _block(part: Raw, form: str) -> Data:
-    """Convert a text or image to a block; keep other parts unchanged."""
+    """Convert a text or image to a block, leaving other parts unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
             return dict(part)
@@ -376,7 +383,10 @@ def _block(part: Raw, form: str) -> Data:
 
 
 def _call_id(id: str) -> str:
-    """Return an id as Anthropic and Bedrock accept it: letters, digits, _ and -."""
+    """Replace the characters of an id that Anthropic and Bedrock reject.
+
+    They accept only letters, digits, _ and -.
+    """
     return re.sub(r"[^\w-]", "_", id, flags=re.ASCII)
 
 

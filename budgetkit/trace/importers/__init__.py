@@ -43,7 +43,7 @@ def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
 
 
 def with_warnings(conversation: Raw, *notes: str) -> Data:
-    """Return a conversation with more warnings."""
+    """Return a conversation with added warnings."""
     return {**conversation, "warnings": [*(conversation.get("warnings") or ()), *notes]}
 
 

@@ -81,7 +81,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             about["model"] = value_at(payload, "model")
         elif kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
-            # The size before is that of the last request with its answer.
+            # The size before the compaction is that of the last request with its answer.
             if usage and (prompt := usage[-1]["context_tokens"]):
                 compactions[-1]["before_tokens"] = prompt + usage[-1]["output_tokens"]
             summary = {"role": "assistant", "content": value_at(payload, "message")}
@@ -229,7 +229,7 @@ def _answer(record: Raw) -> list[Data]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """List the parts of a content: a text, a part, or a list of both."""
+    """List the parts of a message's content, also of plain text."""
     contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in objects_in(parts) if part.get("text") != ""]
@@ -254,7 +254,7 @@ _NOTE = "Read from Cline's window. For the actual prompts, load api_conversation
 
 
 def cline_conversation(value: Raw) -> Data:
-    """Convert the messages of Cline's window; the first is the task.
+    """Convert the messages of Cline's window, which start with the task.
 
     Examples
     --------
@@ -345,7 +345,10 @@ def opencode_conversation(value: Raw) -> Data:
 
 
 def stored_session(source: str | PathLike[str]) -> Data | None:
-    """Read an OpenCode session from its database or files, or return None."""
+    """Read an OpenCode session from its database or files.
+
+    Return None if the path belongs to neither.
+    """
     path = Path(source).expanduser()
     database = path.parent
     storage = database.parent.parent

@@ -69,7 +69,7 @@ def _parents(records: Sequence[Raw]) -> list[int]:
         names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
         candidates = (places[name] for name in names if isinstance(name, str) and name in places)
         parent = next(candidates, place - 1)
-        # A record after a compaction may name the end of the kept part; it follows the summary.
+        # A record after a compaction may name the end of the kept part; such a record follows the summary.
         summary = summaries.get(parent, place)
         parents.append(parent if summary >= place else summary)
         kept = value_at(record, "compactMetadata.preservedSegment")
@@ -86,7 +86,7 @@ def _name(value: Any) -> str | None:
 
 
 def _ids(record: Raw, kind: str, field: str) -> list[str]:
-    """List the ids of the blocks of one kind in a message."""
+    """List the ids of a message's blocks of a given kind."""
     return [
         block[field]
         for block in objects_in(value_at(record, "message.content"))
@@ -114,7 +114,7 @@ class Entry:
 
     @cached_property
     def message(self) -> Data | None:
-        """The joined message of all records, with each call once."""
+        """The joined message of all records, without repeated calls."""
         if len(self.messages) < 2:
             return self.messages[0] if self.messages else None
         joined: Data = {}
@@ -131,12 +131,12 @@ class Entry:
 
     @property
     def usage(self) -> Any:
-        """The largest usage of the records; of equal ones, the newest."""
+        """The largest usage of the records, or the newest of equal ones."""
         return max(reversed(self.usages), key=_answered, default=None)
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Yield the main and the sub-agents' conversations, each with its first line."""
+    """Yield the main and sub-agents' conversations with their first line numbers."""
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
@@ -168,7 +168,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
 
 
 def _once(lines: list[Numbered]) -> Iterator[Numbered]:
-    """Remove repeated records, which branches copy."""
+    """Remove the records that branches repeat."""
     known: dict[str, Raw] = {}
     for line, written in lines:
         record = _with_message(written)
@@ -356,9 +356,9 @@ def _message_of(event: Raw) -> Data | None:
 
 
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
-    """Return the usage and times of an answer's request, or None.
+    """Return the usage and times of an answer's request.
 
-    None if nothing was billed, as after an error or in a copy.
+    Return None if nothing was billed, as after an error or in a copied record.
     """
     if _is_copied(entry.record):
         return None
@@ -375,8 +375,8 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
 def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
     """Correct the usage of a streamed run with its result.
 
-    For a single request, the result replaces the usage. For several, it has the total length of their answers, and the
-    missing tokens are added to the last one.
+    For a single request, the result replaces the usage. For several requests, the result has the total length of their
+    answers, and the missing tokens are added to the last answer.
     """
     rows = usage[first:]
     if not rows or result is None:

@@ -1,7 +1,7 @@
 """GitHub Copilot: saved or exported VS Code chats, and Copilot CLI sessions.
 
 VS Code writes a chat as one document of ``requests``, or as a journal whose lines set, extend and delete parts of that
-document. A request contains the typed question, the displayed answer and, under ``result.metadata``, the rounds of
+document. A request contains the user's question, the displayed answer and, under ``result.metadata``, the rounds of
 calls and results exchanged with the model. The rounds are read if there are any.
 
 The CLI writes one event per line, with a type and its content under ``data``.
@@ -102,7 +102,7 @@ def _replayed(lines: Iterable[Any]) -> Data:
 
 
 def _child(parent: Any, step: Any) -> Any:
-    """Return the value under a key, or None."""
+    """Return the value under a key, or None if it is missing."""
     if not _has_place(parent, step):
         return None
     return parent.get(step) if isinstance(parent, dict) else parent[step]
@@ -161,7 +161,7 @@ def _rounds(request: Raw) -> Iterator[Data]:
 def _shown(request: Raw) -> Iterator[Data]:
     """Yield the displayed answer with its tool results.
 
-    Used if the file has no rounds.
+    They are used if the file has no rounds.
     """
     texts = []
     thoughts = []

@@ -65,7 +65,10 @@ _at = partial(value_at, unpack=True)
 
 
 def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> list[Data] | None:
-    """Convert a JSON value of a known format to conversations, or return None.
+    """Convert a JSON value of a known format to conversations.
+
+    Return None if the format is unknown or needs no conversion.
+
 
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     >>> converted(body)[0]["messages"][0]["content"]
@@ -97,7 +100,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     if not row.each:
         return _by_row(value, row, depth, pairing)
 
-    # If a document contains others, those without messages are left out with a warning.
+    # If a document contains other documents, those without messages are left out with a warning.
     inside = list(_flat(_at(value, row.each))) if depth < _DEEPEST else []
     conversations = [
         conversation
@@ -261,14 +264,14 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
 
 
 def _sums(value: Raw) -> Data:
-    """Return the token sums that a log writes beside a call's other fields."""
+    """Return the token sums in the fields of a logged call."""
     return {name: value[name] for name in format_table("marks")["sums"] if value.get(name)}
 
 
 def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
-    """Pair calls with results, order them, and add the warnings."""
+    """Pair and order calls and results, and add the warnings."""
     conversation = in_call_order(conversation | without_empty(usage=usage))
     messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
@@ -451,7 +454,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
 
 
 def messages_in(value: Any) -> tuple[Message, ...] | None:
-    """Return the messages of a loaded conversation, or None.
+    """Return a loaded conversation's messages, or None for any other value.
 
     Examples
     --------
@@ -467,7 +470,7 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
 def as_plain(value: Any, depth: int = 0) -> Any:
     """Convert any library's value to plain data.
 
-    Raises a TypeError if that is impossible.
+    Raise a TypeError if the value cannot be converted.
 
     >>> as_plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}

@@ -22,7 +22,7 @@ from budgetkit.trace.importers import ITEMS, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
-    """Convert pydantic-ai messages to records with typed parts.
+    """Convert pydantic-ai messages to records whose parts have types.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
 
 
 def _record(role: str, parts: list[Any], native: Raw) -> Data:
-    """Return a record with typed parts."""
+    """Return a record whose parts have types."""
     about = without_empty(timestamp=native.get("timestamp"))
     return {"role": role, "content": content_of([*map(_typed, parts)]), **about, "native": native}
 
@@ -78,7 +78,7 @@ def _typed(part: Any) -> Data:
 
 
 def agents_traces_documents(value: Raw) -> list[Data]:
-    """Return a document for each run, with its messages as sent.
+    """Return a document for each run, with the messages that it sent.
 
     Raises
     ------
@@ -190,8 +190,8 @@ _SPEAKERS = re.compile(r"\n\n(Human|Assistant):")
 def searches_in(answer: Any, model: Any) -> int:
     """Count the billed web searches in an answer.
 
-    They are missing from its usage. OpenAI bills searches but not opened pages. Gemini bills each query; before Gemini
-    3, it billed each answer with a query.
+    The answer's usage does not include them. OpenAI bills searches but not opened pages. Gemini 3 bills each query, and
+    earlier versions bill each answer with at least one query.
 
     >>> searches_in({"output": [{"type": "web_search_call", "action": {"type": "search"}}]}, "gpt-5")
     1
@@ -273,14 +273,14 @@ def _with_role(answer: Any) -> Any:
 
 
 def model_of(answer: Any, model: Any) -> Any:
-    """Return the model named in an answer, or the requested one."""
+    """Return the model named in an answer, or the requested model."""
     where = "model|modelVersion"
     named = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model
 
 
 def assembled(answer: Any) -> Any:
-    r"""Join streamed events into an answer; return anything else unchanged.
+    r"""Join streamed events into an answer, leaving any other value unchanged.
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
     >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
@@ -319,6 +319,6 @@ def assembled(answer: Any) -> Any:
 
 
 def _usage(events: Sequence[Raw]) -> Data:
-    """Merge the usage of several events; later values take precedence."""
+    """Merge the usage of several events, preferring later values."""
     usages = objects_in([value_at(event, format_table("streams")["usage"]) for event in events])
     return {key: value for usage in usages for key, value in usage.items() if value is not None}
