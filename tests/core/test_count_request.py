@@ -1103,7 +1103,7 @@ def test_a_developer_message_is_a_system_message_for_tools() -> None:
     assert system == developer
 
 
-BODIES: dict[str, dict[str, Any]] = {
+PLAIN_BODIES: dict[str, dict[str, Any]] = {
     "chat": {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]},
     "responses": {"model": "gpt-4o", "input": "hi"},
     "anthropic": {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "hi"}]},
@@ -1112,9 +1112,9 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", BODIES)
+@pytest.mark.parametrize("shape", PLAIN_BODIES)
 def test_a_field_that_nobody_reads_is_named(shape: str) -> None:
-    body = BODIES[shape]
+    body = PLAIN_BODIES[shape]
     assert bk.count_request(body).uncounted == ()
     assert bk.count_request({**body, "plugins": [{"id": "web"}]}).uncounted == ("field plugins",)
     assert bk.count_request({**body, "plugins": [], "stream": True}).uncounted == ()
@@ -1122,14 +1122,14 @@ def test_a_field_that_nobody_reads_is_named(shape: str) -> None:
 
 @pytest.mark.parametrize("field", ["temperature", "seed", "metadata", "service_tier", "stop"])
 def test_a_field_that_bills_nothing_leaves_a_count_exact(field: str) -> None:
-    assert bk.count_request({**BODIES["chat"], field: "any"}).exact
+    assert bk.count_request({**PLAIN_BODIES["chat"], field: "any"}).exact
 
 
 def test_the_fields_of_googles_sdk_count_as_those_of_a_body() -> None:
     declarations = [{"functionDeclarations": [{"name": "ping", "description": "Ask a host"}]}]
     schema = {"responseSchema": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}
-    body = {**BODIES["gemini"], "tools": declarations, "generationConfig": schema}
-    sdk = {**BODIES["gemini"], "config": {"tools": declarations, **schema}}
+    body = {**PLAIN_BODIES["gemini"], "tools": declarations, "generationConfig": schema}
+    sdk = {**PLAIN_BODIES["gemini"], "config": {"tools": declarations, **schema}}
     assert bk.count_request(sdk).ledger == bk.count_request(body).ledger
 
 

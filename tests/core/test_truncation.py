@@ -322,7 +322,7 @@ def test_sentences_begin_and_end_where_they_did_whatever_was_asked_before(
 # The cut inside an item
 
 
-def rule(keep: str = "first", granularity: str = "token") -> SimpleNamespace:
+def rule(keep: str = "first", granularity: str = "token") -> Any:
     return SimpleNamespace(keep=keep, granularity=granularity)
 
 

@@ -258,13 +258,17 @@ def test_a_number_of_a_wrong_type_is_named(field: str, number: object) -> None:
 
 def test_a_session_names_a_request_without_a_readable_number(tmp_path: Path) -> None:
     def answer(place: int, tokens: object) -> dict[str, Any]:
-        message = {"id": f"m{place}", "role": "assistant", "model": "claude-sonnet-4-5"}
+        message: dict[str, Any] = {
+            "id": f"m{place}",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+        }
         message |= {"content": [{"type": "text", "text": "ok"}]}
         usage = {"input_tokens": tokens, "output_tokens": 3}
         about = {"type": "assistant", "uuid": f"a{place}", "parentUuid": "u", "sessionId": "s"}
         return {**about, "message": {**message, "usage": usage}}
 
-    question = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}
+    question: dict[str, Any] = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}
     question |= {"message": {"role": "user", "content": "hi"}}
     path = tmp_path / "session.jsonl"
     records = [question, answer(1, 100), answer(2, "many")]

@@ -271,7 +271,7 @@ def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
     with pytest.raises(ValueError, match="Missing prices for the objective 'cost'. Pass prices="):
         bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost")
     with pytest.raises(TypeError, match="Invalid prices: 5. Expected Prices, or a model's name"):
-        bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)  # type: ignore[arg-type]
+        bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)
     named, given = (
         bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=prices)
         for prices in ("gpt-4o", bk.cost.prices("gpt-4o"))

@@ -120,7 +120,7 @@ class Keeper:
         if talk is None:
             talk = Conversation(trim_budget(self.budget), self.policy, self.counter, **self.more)
         tally = talk._engine.tally
-        tally.tools = list(tools or self.tools)
+        tally.tools = [dict(tool) for tool in tools or self.tools]
         tally.count_schemas()
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)

@@ -196,7 +196,11 @@ def _draw_pieces(table: Columns) -> Spec:
     notes = []
     data: list[Spec] = []
     for shade in _CYCLE:
-        more = {"textfont": {"color": ink(shade), "size": 12}, "hoverinfo": "text", **_INSIDE}
+        more: dict[str, Any] = {
+            "textfont": {"color": ink(shade), "size": 12},
+            "hoverinfo": "text",
+            **_INSIDE,
+        }
         bar = bars([], width=0.8, marker={"color": shade}, constraintext="none", **more)
         data.append(bar | {"base": [], "text": []})
     for row in table_rows(table):

@@ -130,7 +130,7 @@ def _question(request: Raw) -> Data:
     }
 
 
-def _answer(text: Any, thought: Any, calls: Sequence[Raw], native: Any) -> Data:
+def _answer(text: Any, thought: Any, calls: Sequence[Data], native: Any) -> Data:
     """Return an answer as a record of parts."""
     said = {"thinking": as_text(thought), "text": as_text(text)}
     parts = [{"type": kind, kind: words} for kind, words in said.items() if words]
