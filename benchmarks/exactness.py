@@ -25,7 +25,8 @@ from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
 from budgetkit.requests.billing.evidence import CALLS, Evidence, coarser_names, evidence_rows
 from budgetkit.requests.billing.frames import FrameRules
-from budgetkit.requests.billing.framing import OpenAIRules, rules_for
+from budgetkit.requests.billing.framing import rules_for
+from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import read_request
 

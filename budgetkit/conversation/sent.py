@@ -17,8 +17,8 @@ from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
 from budgetkit.requests.billing.charges import count_charges, uncharged_thinking, unwritten_tools
-from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
+from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
 #: Formats whose providers require that a user message comes first.

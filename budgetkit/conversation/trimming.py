@@ -31,7 +31,7 @@ from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.billing.charges import unwritten_tools
-from budgetkit.requests.billing.framing import OpenAIRules
+from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.writing import as_chat, as_it_came

@@ -1,6 +1,7 @@
-"""Grants in tokens for sections that can be cut anywhere.
+"""Grants in tokens: the window divided among sections in allocation order.
 
-Demands are planned one at a time, or many at once as arrays.
+`allocate_in_order` divides it for every kind of section, one demand at a time or many at once as arrays. Here are the
+sections that can be cut anywhere; those of whole items are in `fitting.py` and `batch.py`.
 """
 
 from __future__ import annotations

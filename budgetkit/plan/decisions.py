@@ -310,7 +310,7 @@ class Loss:
     cut: int = 0
 
 
-def full(budget: Budget, allocation: Allocation, free: int) -> int:
+def reason_when_full(budget: Budget, allocation: Allocation, free: int) -> int:
     """Return whether a full window or a full pool caused a loss.
 
     The pool can be full while tokens that caps claim remain.
@@ -318,7 +318,8 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
     Examples
     --------
     >>> chat = Budget(100, (), [Allocation("system", 80), Allocation("notes")], order="pool together")
-    >>> full(chat, Allocation("notes"), free=70) == POOL_FULL, full(chat, Allocation("notes"), free=0) == WINDOW_FULL
+    >>> notes = Allocation("notes")
+    >>> reason_when_full(chat, notes, free=70) == POOL_FULL, reason_when_full(chat, notes, free=0) == WINDOW_FULL
     (True, True)
     """
     in_pool = allocation.cap is None and budget.pool != "open"
@@ -353,7 +354,7 @@ def losses_of(
         over = 0
         if cap is not None and demand > cap:
             over = grant.cut if allocation.overflow == "drop" else min(demand - cap, grant.cut)
-        beyond = full(budget, allocation, free)
+        beyond = reason_when_full(budget, allocation, free)
         losses += [
             Loss(allocation, demand, reason, tokens)
             for reason, tokens in ((OVER_CAP, over), (beyond, grant.cut - over))

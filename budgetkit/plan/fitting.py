@@ -38,8 +38,8 @@ from budgetkit.plan.decisions import (
     WINDOW_FULL,
     Decisions,
     Reasons,
-    full,
     grants_of,
+    reason_when_full,
 )
 from budgetkit.plan.items import Ints, Item, Items, Units, select
 from budgetkit.plan.plan import Plan, raise_if_overrun
@@ -217,7 +217,7 @@ class _Choice(Sections):
     def settle(self, free: int) -> None:
         """Distinguish a full pool from a full window, after all allocations."""
         for outcome in self.outcomes.values():
-            if full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
+            if reason_when_full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:

@@ -1,7 +1,8 @@
 """Counted items by section, and the units that each section selects.
 
 Items are read once, and each plan only selects among them. Sizes are lists, because most conversations have few items;
-arrays of all items are built on first access. :func:`select` chooses the units that a section keeps.
+arrays of all items are built on first access. A *unit* is an item, or all items of a group, and is kept or dropped as a
+whole. :func:`select` chooses the units that a section keeps.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ counts the tokens that a provider bills for them:
 
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
   `estimates.py` for all others.
+- `declarations.py` has two older ways to count tools.
 - `framing.py` has each model's framing, which is used to count messages, and its billing rules (`rules_for`).
 - `images.py` prices images, `media.py` documents, audio and video.
 - `charges.py` has the charges that all of these return, and lists the content that no charge covers.

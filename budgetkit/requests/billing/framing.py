@@ -15,7 +15,6 @@ For ``{"role": "user", "content": "Hello world"}``, the systems count this many 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,22 +29,15 @@ from budgetkit.counters import (
     count_of,
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
-from budgetkit.files import Table, read_rows, read_toml
+from budgetkit.files import Table, read_rows
 from budgetkit.message import RESULT_ROLES, Image, Message, Raw, is_system
 from budgetkit.models import Model, resolve
-from budgetkit.models.names import bare
 from budgetkit.requests.billing.charges import Charge, Count, Rules, count_charges, thinking_charges
 from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 from budgetkit.requests.billing.images import priced
-from budgetkit.requests.billing.openai import (
-    FAMILIES,
-    OpenAIFamily,
-    answer_charges,
-    chat_charges,
-    responses_charges,
-)
+from budgetkit.requests.billing.openai import FAMILIES, OpenAIFamily, OpenAIRules
 from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
@@ -335,47 +327,6 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     return tuple(
         message if isinstance(message, Message) else Message(message) for message in messages
     )
-
-
-@dataclass(frozen=True)
-class OpenAIRules:
-    """The billing rules of an OpenAI family.
-
-    The model's name determines the tokens of images.
-    """
-
-    family: OpenAIFamily
-    model: str = ""
-    is_routed: bool = False  # True if a router forwards the requests and bills by its own rules
-
-    @property
-    def name(self) -> str:
-        """The name of the rules in the table of exactness."""
-        return self.family.name + (" by a router" if self.is_routed else "")
-
-    def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a chat or Responses request."""
-        named = replace(request, model=self.model or request.model)
-        is_responses = request.shape == "responses"
-        if self.is_routed:  # a router chooses the API by the model alone
-            pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
-            is_responses = re.search(pattern, bare(named.model)) is not None
-        if is_responses:
-            return [*responses_charges(named, self.family)]
-        return [*chat_charges(named, self.family)]
-
-    def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer."""
-        return answer_charges(message)
-
-    @property
-    def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where a bill may include uncharged thinking.
-
-        In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
-        request, thinking is a separate item, which is billed until the next user message.
-        """
-        return ("chat call",)
 
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:

@@ -9,13 +9,14 @@ the text shown to the model: the TypeScript-like namespace of the tools, and the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from budgetkit.files import Table, read_rows
+from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.message import RESULT_ROLES, Message, is_system
-from budgetkit.models.names import FAMILY_ENCODING
+from budgetkit.models.names import FAMILY_ENCODING, bare
 from budgetkit.requests.billing.charges import Charge, Charges
 from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
@@ -494,3 +495,44 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
                     fixed += _AS_ANSWERED
             texts = (f"functions.{call.name}", second_name, compact(call.arguments))
             yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+
+@dataclass(frozen=True)
+class OpenAIRules:
+    """The billing rules of an OpenAI family.
+
+    The model's name determines the tokens of images.
+    """
+
+    family: OpenAIFamily
+    model: str = ""
+    is_routed: bool = False  # True if a router forwards the requests and bills by its own rules
+
+    @property
+    def name(self) -> str:
+        """The name of the rules in the table of exactness."""
+        return self.family.name + (" by a router" if self.is_routed else "")
+
+    def charges(self, request: ProviderRequest) -> list[Charge]:
+        """List the charges of a chat or Responses request."""
+        named = replace(request, model=self.model or request.model)
+        is_responses = request.shape == "responses"
+        if self.is_routed:  # a router chooses the API by the model alone
+            pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
+            is_responses = re.search(pattern, bare(named.model)) is not None
+        if is_responses:
+            return [*responses_charges(named, self.family)]
+        return [*chat_charges(named, self.family)]
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List the output charges of an answer."""
+        return answer_charges(message)
+
+    @property
+    def thinking_gaps(self) -> tuple[str, ...]:
+        """The places where a bill may include uncharged thinking.
+
+        In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
+        request, thinking is a separate item, which is billed until the next user message.
+        """
+        return ("chat call",)

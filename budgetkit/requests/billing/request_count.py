@@ -26,9 +26,10 @@ from budgetkit.requests.billing.charges import (
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.evidence import evidence_for
 from budgetkit.requests.billing.frames import hidden_prompt
-from budgetkit.requests.billing.framing import OpenAIRules, rules_for
+from budgetkit.requests.billing.framing import rules_for
 from budgetkit.requests.billing.images import image_price, least_priced, priced, sized
 from budgetkit.requests.billing.media import media_costs
+from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.reading.request import as_object, read_request
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@
 
 Messages are converted to OpenAI's chat format by the functions that also read files
 (:mod:`budgetkit.requests.reading.records`), so that a request and a file give the same messages. Content that cannot be
-counted is listed, never silently omitted.
+counted is listed, never silently omitted. The `shape` of a request has the same five values as the form of a message
+(`forms.py`); a `Format` is any row of the table of formats, for files, too.
 """
 
 from __future__ import annotations

@@ -130,11 +130,15 @@ def _question(request: Raw) -> Data:
     }
 
 
-def _answer(text: Any, thought: Any, calls: Sequence[Data], native: Any) -> Data:
+def _answer(text: Any, thought: Any, calls: Sequence[Raw], native: Any) -> Data:
     """Return an answer as a record of parts."""
     said = {"thinking": as_text(thought), "text": as_text(text)}
     parts = [{"type": kind, kind: words} for kind, words in said.items() if words]
-    return {"role": "assistant", "content": content_of([*parts, *calls]), "native": native}
+    return {
+        "role": "assistant",
+        "content": content_of([*parts, *map(dict, calls)]),
+        "native": native,
+    }
 
 
 def _result(id: Any, text: str, native: Any = None) -> Data:
