@@ -315,7 +315,7 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     requests = int((explorer.replay.frame()["over"] > 0).sum())
     assert "over From turn" in said(explorer)
     assert (
-        f"oldest first: the floor of the history (1,800 tokens) does not fit at {requests} of 30 requests"
+        f"oldest first: the floor of the history (1,800 tokens) does not fit in {requests} of 30 requests"
         in said(explorer)
     )
     before = explorer.replay

@@ -247,7 +247,7 @@ def test_conversations_are_counted_once_whichever_of_their_turns_is_cut() -> Non
 
 def test_sweep_map_needs_two_lines() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000])
-    with pytest.raises(ValueError, match="exactly two varied lines of the budget, not 1"):
+    with pytest.raises(ValueError, match="exactly two varied sizes, not 1"):
         figures.sweep_map(swept)
 
 
@@ -256,7 +256,7 @@ def test_sweep_line_needs_one_line() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
     with pytest.raises(
         ValueError,
-        match=r"exactly one varied line of the budget, not 2 \('window', 'output'\). Give .* or use sweep_map",
+        match=r"exactly one varied size, not 2 \('window', 'output'\). Give .* or use sweep_map",
     ):
         figures.sweep_line.table(swept)
 
@@ -274,7 +274,7 @@ def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
         figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"]
         == "tokens, mean of 3 demands"
     )
-    with pytest.raises(ValueError, match="exactly two varied lines of the budget, not 1"):
+    with pytest.raises(ValueError, match="exactly two varied sizes, not 1"):
         figures.sweep_map.table(swept)
 
 

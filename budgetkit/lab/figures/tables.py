@@ -169,7 +169,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) != 1:
         raise ValueError(
-            f"sweep_line needs exactly one varied line of the budget, not {len(moved)} ({quoted(moved)}). "
+            f"sweep_line needs exactly one varied size, not {len(moved)} ({quoted(moved)}). "
             "Give the others a single size, as in sweep(budget, demand, output=[...]), or use sweep_map."
         )
     means = _means(swept, [*moved, "section"], ["demand", "granted", "cut"])
@@ -230,7 +230,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) < 2:
         raise ValueError(
-            f"sweep_map needs exactly two varied lines of the budget, not {len(moved)}. "
+            f"sweep_map needs exactly two varied sizes, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     # The other columns before the section distinguish the demands.

@@ -305,7 +305,7 @@ def _say_timeline(table: pd.DataFrame) -> str:
     text = f"Mostly {largest['section']}, up to {largest['tokens']:,} tokens"
     if not len(cuts):
         return f"{text}; nothing is dropped in {len(once):,} requests"
-    return f"{text}; messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
+    return f"{text}; messages are dropped in {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
 
 
 def _say_caching(table: pd.DataFrame) -> str:

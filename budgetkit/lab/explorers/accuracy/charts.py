@@ -251,7 +251,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
-                part = f" {len(table):,} of {len(results.errors):,} are drawn."
+                part = f" {len(table):,} of {len(results.errors):,} texts are drawn."
             return f"The count for {first['class']} is {is_worst}{off}. Click a point to read the text.{part}"
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
@@ -275,7 +275,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
         case "speeds":
             return "The speed was measured just now on this machine; the error covers the selected documents."
     # How much text fills the window.
-    base = "English" if (table["language"] == "en").any() else "the cheapest"
+    base = "English" if (table["language"] == "en").any() else "the cheapest language"
     size = first["characters_in_window"]
     sentence = f"{first['language']} fills {window:,} tokens with {size:,} characters"
     share = f"{100 * first['of_base']:.0f} % as many as {base}"

@@ -125,7 +125,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
             lines[line] = locks.pop(line)
         return replace(settings, locks=locks, lines=lines)
     if line not in sizes:
-        raise LookupError(unknown_name("line", line, sizes))
+        raise LookupError(unknown_name("reserve or section", line, sizes))
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 

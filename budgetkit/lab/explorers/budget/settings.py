@@ -215,7 +215,7 @@ class BudgetSettings:
             if line == "window":
                 return replace(self, window=size, missing_window=None)
         if line not in self.amounts:
-            raise LookupError(unknown_name("line", line, self.amounts))
+            raise LookupError(unknown_name("reserve or section", line, self.amounts))
         budget = self.budget
         amount = resized(self.amounts[line], size, budget.window, line in budget.caps)
         return self.with_amount(line, amount)

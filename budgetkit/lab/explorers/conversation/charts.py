@@ -110,7 +110,7 @@ def _evidence(results: ConversationResults) -> Kpi:
         return Kpi(
             "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
         )
-    tip = f"{how} {present:,} of {needed:,} were in the window when they were needed."
+    tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
     return Kpi("evidence", label, f"{present / needed:.0%}", tip)
 
 

@@ -163,7 +163,7 @@ def _floors(results: ConversationResults) -> list[str]:
             floor = results.policies[name].floor
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
-                f"{name}: the floor of the {results.section} ({least}) does not fit at {requests:,} of "
+                f"{name}: the floor of the {results.section} ({least}) does not fit in {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
             )
     requests, most = results.shown.too_large
