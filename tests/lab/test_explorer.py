@@ -539,7 +539,7 @@ def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     explorer.lock("system")
     explorer.move("system", 900)
-    assert explorer.status == "Line 'system' is locked at 819 tokens. Unlock it first."
+    assert explorer.status == "'system' is locked at 819 tokens. Unlock it first."
     assert shown(explorer, "line_system") == 819
     explorer.lock("system", False)
     explorer.move("system", 900)

@@ -137,7 +137,7 @@ def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
     assert explorer.budget.caps["system"] is None
     drawn = explorer.panel.controls["line_system"]
     assert (drawn["hint"], drawn["share"]) == ("no cap", "pool")
-    assert "draws on the shared pool" in drawn["box_tip"]
+    assert "to draw on the shared pool" in drawn["box_tip"]
     assert typed(explorer, "line_system", "10%") == "819"
     assert typed(explorer, "window", "") == "8,192", "a window is never empty"
     assert "Nothing was typed" in explorer.status

@@ -494,6 +494,6 @@ def test_a_frontier_names_the_settings_to_choose_from() -> None:
     assert [note["text"] for note in drawn["annotations"]] == names
     assert drawn["meta"]["answer"] == f"2 of 3, those on the line; {names[0]} has the lowest cost"
     best = bk.figures.frontier.spec(tried[:1], "cost", "lost")["layout"]["meta"]["answer"]
-    assert best == f"One of 1 is best in both: {names[0]}"
+    assert best == f"One of 1 settings is best in both measures: {names[0]}"
     picture = bk.figures.frontier.svg(tried, "cost", "lost", {"output": 300})
     assert "current: output 300, oldest first" in picture

@@ -191,7 +191,7 @@ def test_a_conversation_says_each_number_once(
     assert sum(int(part.replace(",", "")) for part in parts) == sent
 
     # What has left, in the reader and in the figure of lifetimes.
-    gone = first(r"([\d,]+) are gone\.", view.figure_dropping["note"])
+    gone = first(r"([\d,]+) messages are gone\.", view.figure_dropping["note"])
     left = first(r"; ([\d,]+) were dropped earlier", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left

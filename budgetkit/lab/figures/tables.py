@@ -148,7 +148,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
 def _say_frontier(table: pd.DataFrame) -> str:
     best = [*table.loc[table["best"], "setting"]]
     if len(best) == 1:
-        return f"One of {len(table)} is best in both: {best[0]}"
+        return f"One of {len(table)} settings is best in both measures: {best[0]}"
     return f"{len(best)} of {len(table)}, those on the line; {best[0]} has the lowest {table.columns[0]}"
 
 

@@ -101,7 +101,7 @@ def _costs(results: AccuracyResults) -> list[Data]:
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Usable tokens that stay empty on average, of {costs['usable']:,.0f}; an unused buffer counts as wasted"
+    waste = f"Average number of the {costs['usable']:,.0f} usable tokens left empty; an unused buffer counts as wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""

@@ -355,7 +355,7 @@ def add_lines(
         if name == LIMITED and budget.kind != "shared":
             label = f"{name}, {BESIDE_SHORT[budget.kind]}"
         locked = name in settings.locks
-        empty = "; empty: it draws on the shared pool" if is_section else ""
+        empty = "; leave empty to draw on the shared pool" if is_section else ""
         keys = {"lock": f"lock_{name}"} if can_lock else {}
         if can_lock and is_section and name not in needed:
             keys["switch"] = f"on_{name}"

@@ -225,7 +225,7 @@ class BudgetSettings:
         if line in self.locks:
             locked = self.locks[line]
             size = "without a cap" if locked is None else f"at {locked:,} tokens"
-            raise ValueError(f"Line {brief(line)} is locked {size}. Unlock it first.")
+            raise ValueError(f"{brief(line)} is locked {size}. Unlock it first.")
         return replace(self, lines={**self.lines, line: amount})
 
 

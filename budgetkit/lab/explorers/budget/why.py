@@ -74,9 +74,9 @@ class WhyFold(Content):
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after testing it with a new plan."""
-        row = {"text": mend.sentence, "note": "A locked line prevents this change."}
+        row = {"text": mend.sentence, "note": "A locked section or reserve prevents this change."}
         if mend.budget is None:
-            return {**row, "note": "Change the text itself; no setting does this."}
+            return {**row, "note": "Change the text itself; no setting can."}
         for to in _ways(stage, mend):
             after = replace(stage, settings=to)
             plan = planned(after)

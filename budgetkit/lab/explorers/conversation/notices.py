@@ -100,7 +100,7 @@ def _remedies(stage: ConversationStage) -> list[Data]:
 
     def offer(label: str, line: str, size: int) -> None:
         if fits(line, size):
-            tip = f"Then {name} fits at every request, and no message is dropped."
+            tip = f"Then {name} fits in every request, and no message is dropped."
             buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
 
     offer(f"Raise {name} to", name, int(demand[name].max()))
