@@ -168,7 +168,7 @@ def difference(before: Plan, after: Plan) -> str:
         for section, tokens in cuts.items()
         if tokens
     ]
-    pairs = {"Usable": (before.budget.usable, after.budget.usable)}
+    pairs = {"Usable window": (before.budget.usable, after.budget.usable)}
     if before.budget.remainder is not None and after.budget.remainder is not None:
         pairs[f"Budget for {before.budget.remainder}"] = (before.remainder, after.remainder)
     for section, cap in before.budget.caps.items():

@@ -95,7 +95,7 @@ def _note(results: ConversationResults, sent: int, absent: list[int], shown: set
     cut = f" {left:,} of these {known:,} messages are not shown here." if left > 0 else ""
     messages = len(results.trace.messages)
     if messages > known:
-        cut += f" The other {messages - known:,} of {messages:,} messages are not part of this request."
+        cut += f" Not part of this request: {messages - known:,} of {messages:,} messages."
     if compacted:
         cut = f" The session itself took out {compacted:,} more messages.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
