@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
@@ -92,17 +92,17 @@ def terminal_line(text: str) -> str:
     return printable(text.replace("\n", " "))
 
 
-def quoted(names: Iterable[object]) -> str:
-    """Return up to 20 quoted names, separated by commas.
+def quoted(names: Iterable[object], most: int = _NAMES, form: Callable[..., str] = brief) -> str:
+    """Return quoted names, separated by commas, and how many are left out.
 
     Examples
     --------
-    >>> print(quoted(["system", "history"]))
-    'system', 'history'
+    >>> print(quoted(["system", "history", "user"], most=2))
+    'system', 'history', and 1 more
     """
     every = list(names)
-    more = [f"and {len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
-    return ", ".join([*map(brief, every[:_NAMES]), *more])
+    more = [f"and {len(every) - most:,} more"] if len(every) > most else []
+    return ", ".join([*map(form, every[:most]), *more])
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:

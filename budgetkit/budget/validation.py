@@ -37,15 +37,15 @@ or give the section a cap in tokens.
     names = ["window", *(r.name for r in budget.reserves), *sections]
     if len({*names}) < len(names):
         raise ValueError(
-            f"Duplicate line name: {quoted(sorted({n for n in names if names.count(n) > 1}))}. Use each name once, "
-            "and do not use 'window'."
+            f"Duplicate reserve or section name: {quoted(sorted({n for n in names if names.count(n) > 1}))}. Use each "
+            "name once, and do not use 'window'."
         )
     served = {OUTPUT, *sections}
     for reserve in budget.reserves:
         if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
                 f"{unknown_name(f'section for reserve {brief(reserve.name)}:', reserve.serves, sorted(served))} "
-                "You can also add an Allocation."
+                "You can also make a Budget with an Allocation of that name."
             )
     if budget.remainder is not None and budget.remainder not in sections:
         unknown = unknown_name("remainder", budget.remainder, sections)
@@ -141,8 +141,8 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
     """
     wrong = next(iter(sections))
     return LookupError(
-        f"{unknown_name('section', wrong, names)} {'You can also add' if names else 'Add'} an Allocation or set "
-        "undeclared='pool'."
+        f"{unknown_name('section', wrong, names)} {'You can also make' if names else 'Make'} a Budget with an "
+        "Allocation of that name, or set undeclared='pool'."
     )
 
 

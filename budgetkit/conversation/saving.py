@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import TypeAdapter
 
 from budgetkit import state
-from budgetkit.budget import Budget, brief
+from budgetkit.budget import Budget, brief, many
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.conversation.running_tally import (
     SORTED,
@@ -189,7 +189,8 @@ def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
             )
     if not 0 <= tally.start <= len(slots):
         raise ValueError(
-            f"its current turn starts at message {tally.start}, but it has only {len(slots)}"
+            f"the current turn starts at message {tally.start}, but the conversation has only "
+            f"{many(len(slots), 'message')}"
         )
 
 

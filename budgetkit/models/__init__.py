@@ -414,8 +414,8 @@ def listed_name(model: str | Model) -> str:
     facts = resolve(model)
     if resolve(facts.name) != facts:
         raise ValueError(
-            f"Model {brief(facts.name)} is not in the list. Choose a listed model, and pass "
-            "window= if its window differs."
+            f"Model {brief(facts.name)} differs from every listed model. Pass the name of a listed "
+            "model, with window= to set another window."
         )
     return facts.name
 

@@ -395,7 +395,7 @@ class _Checks(Case):
             if changes * 2 > len(self.demand):
                 where = f"{one_line(section)} comes before {one_line(remainder)}"
                 notice = (
-                    f"{where} and changes at {changes:,} of {len(self.demand):,} requests, so nothing "
+                    f"{where} and changes in {changes:,} of {len(self.demand):,} requests, so nothing "
                     f"after it is read from the cache"
                 )
                 yield notice, f"move it after {one_line(remainder)}"

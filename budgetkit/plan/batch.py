@@ -348,12 +348,13 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"Invalid lines to sweep: {quoted(values) or 'none'}. Pass one or two, each with at least one value, as in "
+            f"Cannot sweep {quoted(values) or 'nothing'}. Pass one or two sizes, each with at least one value, as in "
             "sweep(budget, demand, output=range(0, 4_001, 500))."
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(
-            f"Cannot sweep {quoted(taken)}: the result has columns of these names: {quoted(_COLUMNS)}. Rename the line."
+            f"Cannot sweep {quoted(taken)}: the result has columns of these names: {quoted(_COLUMNS)}. "
+            "Rename the reserve or section."
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_plan_point(budget, demand, point) for point in points]

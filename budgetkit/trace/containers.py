@@ -107,7 +107,7 @@ def _split(
     before = text[: turns[0].start()].strip(" \n-") if turns else ""
     if before:
         conversation["warnings"] = [
-            f"Left out: {many(len(before), 'character')} before the first speaker."
+            f"Left out {many(len(before), 'character')} before the first speaker."
         ]
     return conversation
 
@@ -132,7 +132,7 @@ def _aider(text: str) -> list[Numbered]:
             elif line.strip():
                 turns.append((role, [line.removeprefix("#### ")]))
         messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
-        warnings = [f"Left out: {many(aside, 'line')} of Aider's own output."] if aside else []
+        warnings = [f"Left out {many(aside, 'line')} of Aider's own output."] if aside else []
         about = without_empty(id=title.strip(), warnings=warnings)
         sessions.append((number, {"messages": messages, "format": "aider", **about}))
         number += body.count("\n")

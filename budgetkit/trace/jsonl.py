@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any, BinaryIO
 
-from budgetkit.budget import brief
+from budgetkit.budget import brief, many, quoted
 
 #: Maximum bytes of a line, or of a document that spans many lines.
 LONGEST_LINE = 256 << 20
@@ -80,10 +80,9 @@ def broken_lines(places: list[int]) -> str:
     """Return a warning about omitted, unreadable lines.
 
     >>> broken_lines([2, 7])
-    'Left out: lines that are not valid JSON (2: line 2, line 7).'
+    'Left out 2 lines of invalid JSON: line 2, line 7.'
     """
-    examples = ", line ".join(f"{line:,}" for line in places[:5])
-    return f"Left out: lines that are not valid JSON ({len(places):,}: line {examples})."
+    return f"Left out {many(len(places), 'line')} of invalid JSON: {quoted(places, 5, 'line {:,}'.format)}."
 
 
 @dataclass(frozen=True)

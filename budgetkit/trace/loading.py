@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import budgetkit.frames as pd
-from budgetkit.budget import brief, one_line, quoted, warn_caller
+from budgetkit.budget import brief, many, one_line, quoted, warn_caller
 from budgetkit.budget.errors import missing_file, unknown_name
 from budgetkit.files import data_files, data_path
 from budgetkit.message import Raw
@@ -125,9 +125,9 @@ class Loader:
                 raise ValueError(next(iter(refused.values()), empty))
         refused.pop("", None)
         if refused:
-            examples = ", ".join(map(one_line, list(refused)[:3]))
+            examples = quoted(refused, 3, one_line)
             warn_caller(
-                f"Left out: files of {_name(source)} without a conversation ({len(refused):,}: {examples})."
+                f"Left out {many(len(refused), 'file')} of {_name(source)} without a conversation: {examples}."
             )
 
     def _parts(self, source: Source) -> Iterator[Part]:
@@ -200,7 +200,7 @@ class Loader:
             raise refused[0]
         if refused:
             line, entry = spans[0]
-            note = f"Left out: spans without a conversation ({len(refused):,})."
+            note = f"Left out {many(len(refused), 'span')} without a conversation."
             spans[0] = (line, with_warnings(entry, note))
         yield from spans
 
@@ -263,8 +263,8 @@ class Loader:
         if refused and not conversations:
             raise refused[0][1]
         if refused:
-            entries = ", entry ".join(entry for entry, _ in refused[:5])
-            note = f"Left out: entries without a conversation ({len(refused):,}: entry {entries})."
+            entries = quoted((f"entry {entry}" for entry, _ in refused), 5, str)
+            note = f"Left out {many(len(refused), 'entry', 'entries')} without a conversation: {entries}."
             conversations[0] = with_warnings(conversations[0], note)
         return conversations
 

@@ -43,7 +43,7 @@ def test_a_regenerated_answer_is_counted_once_in_chat_ui() -> None:
     chat["messages"].append(again)
     trace = load_trace(chat)
     assert [message.text for message in trace.messages] == ["Be brief.", "How is Oslo?", "Sun."]
-    assert trace.warnings == ("Not counted: messages on abandoned branches (1).",)
+    assert trace.warnings == ("Not counted: 1 message on abandoned branches.",)
 
 
 def test_a_regenerated_answer_is_counted_once_in_grok() -> None:
@@ -56,7 +56,7 @@ def test_a_regenerated_answer_is_counted_once_in_grok() -> None:
     trace = load_trace(export)
     said = [(message.role, message.text) for message in trace.messages]
     assert said == [("user", "How is Oslo?"), ("assistant", "Sun.")]
-    assert trace.warnings == ("Not counted: messages on abandoned branches (1).",)
+    assert trace.warnings == ("Not counted: 1 message on abandoned branches.",)
 
 
 def test_an_object_answer_and_the_calls_of_a_vercel_span_are_read() -> None:

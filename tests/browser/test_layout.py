@@ -223,7 +223,7 @@ def test_controls_are_called_what_they_are(lab: Notebook) -> None:
     for name in (
         "Turn number",
         "Window, in tokens",
-        "system, in tokens; empty: it draws on the shared pool",
+        "system, in tokens; leave empty to draw on the shared pool",
     ):
         expect(page.get_by_role("textbox", name=name, exact=True)).to_have_count(1)
     for name in ("Turn", "Window", "system"):

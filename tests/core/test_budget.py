@@ -123,17 +123,17 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),
             ValueError,
-            "Duplicate line name: 'a'. Use each name once",
+            "Duplicate reserve or section name: 'a'. Use each name once",
         ),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("window")]),
             ValueError,
-            "Duplicate line name: 'window'.",
+            "Duplicate reserve or section name: 'window'.",
         ),
         (
             lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]),
             ValueError,
-            "Duplicate line",
+            "Duplicate reserve or section",
         ),
         (
             lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]),
@@ -160,7 +160,7 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: BUDGET.assign(histroy=1),
             LookupError,
-            "Unknown line 'histroy'. Did you mean 'history'? Choose one of: 'window'",
+            "Unknown reserve or section 'histroy'. Did you mean 'history'? Choose one of: 'window'",
         ),
         (lambda: BUDGET.cap("memory"), LookupError, "Unknown section 'memory'"),
         (

@@ -64,7 +64,7 @@ def test_a_codex_fork_bills_its_own_requests(tmp_path: Path, parent: dict[str, A
     assert session.requests()["prompt"].tolist() == [12000, 12000]
     assert len(session.trace.messages) == 7
     assert session.trace.id == "B"
-    assert "Not counted: requests copied from an earlier session (2)." in session.trace.warnings
+    assert "Not counted: 2 requests copied from an earlier session." in session.trace.warnings
     alone = [row for row in rows if row["payload"].get("id") != "B"]
     assert len(bk.Session(written(tmp_path, alone)).requests()) == 4
 
@@ -105,7 +105,7 @@ def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
         texts = [one.text for one in session.trace.messages]
         assert len(texts) == 6
         assert texts[3] == "There are three."
-        assert "Not counted: requests copied from an earlier session (2)." in session.trace.warnings
+        assert "Not counted: 2 requests copied from an earlier session." in session.trace.warnings
 
 
 def test_sub_agents_beside_a_session_belong_to_it(

@@ -111,7 +111,7 @@ def test_unknown_attachments_and_records_are_named_and_known_messages_are_not(
     (trace,) = load(
         tmp_path, [ASKED, strange, called, result, ANSWERED | {"parentUuid": "r1"}], "s.jsonl"
     )
-    assert trace.warnings == ("Left out: records of unknown kinds (1): attachment of_2030 (1).",)
+    assert trace.warnings == ("Left out 1 record of unknown kinds: attachment of_2030 (1).",)
     assert said(trace)[2] == ("tool", "text") and trace.messages[2].tool_call_id == "t1"
 
 
@@ -197,7 +197,7 @@ def test_other_spans_beside_those_of_a_model_are_left_out_and_named(
     assert said(trace) == [("user", "Hello")]
     (warning,) = trace.warnings
     kind = "spans" if name.endswith("jsonl") else "entries"
-    assert warning.startswith(f"Left out: {kind} without a conversation (2")
+    assert warning.startswith(f"Left out 2 {kind} without a conversation")
 
 
 def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
@@ -211,7 +211,7 @@ def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
     chat = {"title": "Good", "current_node": "a", "mapping": {"a": node}}
     first, second = load(tmp_path, [chat, {"title": "Broken", "create_time": 1}, chat])
     assert said(first) == said(second) == [("user", "Hello")]
-    assert first.warnings == ("Left out: entries without a conversation (1: entry 2 'Broken').",)
+    assert first.warnings == ("Left out 1 entry without a conversation: entry 2 'Broken'.",)
 
 
 def test_indented_objects_one_after_the_other_are_read(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     load(tmp_path, {"messages": [HELLO]}, "b.json")
     load(tmp_path, [{"messages": [HELLO]}] * 2, "below/a.jsonl")
     (tmp_path / "README.md").write_text("No chat.")
-    with pytest.warns(UserWarning, match="without a conversation .1: README.md"):
+    with pytest.warns(UserWarning, match="1 file of .* without a conversation: README.md"):
         traces = bk.load_traces(tmp_path)
     assert [trace.id for trace in traces] == ["b", "a", "a-2"]
 
@@ -506,7 +506,7 @@ def test_files_attached_to_a_chatgpt_message_are_named(tmp_path: Path) -> None:
     message = {"author": {"role": "user"}, "content": {"parts": ["Hello"]}}
     node = {"message": message | {"metadata": {"attachments": files}}, "parent": None}
     (trace,) = load(tmp_path, {"title": "t", "mapping": {"1": node}})
-    assert trace.warnings == ("Not counted: attached files (1).",)
+    assert trace.warnings == ("Not counted: 1 attached file.",)
 
 
 @pytest.mark.parametrize(
@@ -550,4 +550,4 @@ def test_records_of_codex_of_unknown_kinds_are_no_messages(tmp_path: Path) -> No
     lines = [{"type": "response_item", "payload": item}, {"type": "of_2030", "payload": {"a": 1}}]
     (trace,) = load(tmp_path, lines, "rollout.jsonl")
     assert said(trace) == [("user", "Hello")]
-    assert trace.warnings == ("Left out: records of unknown kinds (1): of_2030 (1).",)
+    assert trace.warnings == ("Left out 1 record of unknown kinds: of_2030 (1).",)

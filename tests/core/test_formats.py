@@ -502,7 +502,7 @@ def test_of_an_archive_other_files_are_left_out_and_named() -> None:
     archive = zipped({"channels.json": channels, "general/2026-01-01.json": day})
     with pytest.warns(
         UserWarning,
-        match="Left out: files of .* without a conversation .1: slack.zip/channels.json",
+        match="Left out 1 file of .* without a conversation: slack.zip/channels.json",
     ):
         (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
     assert told(trace).said == SPOKEN
@@ -760,9 +760,7 @@ def test_instructions_that_change_are_named() -> None:
     first = {"kind": "request", "instructions": "Be brief.", "parts": parts}
     (trace,) = load([first, {**first, "instructions": "Be long."}])
     assert [message.role for message in trace.messages] == ["system", "user", "user"]
-    assert (
-        trace.warnings[0] == "Not counted: instructions that replaced the first instructions (1)."
-    )
+    assert trace.warnings[0] == "Not counted: 1 later version of the instructions."
 
 
 def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
@@ -783,9 +781,7 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
     (trace,) = load(
         {"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]}
     )
-    assert (
-        trace.warnings[0] == "Read as displayed: tool calls whose full text is not in the file (1)."
-    )
+    assert trace.warnings[0] == "Read as displayed: 1 tool call whose full text is not in the file."
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 
 
@@ -884,7 +880,7 @@ def test_a_session_whose_last_line_is_still_being_written_is_read() -> None:
     written = (FOLDER / "copilot-cli.jsonl").read_bytes() + b'{"type": "assistant.mess'
     (trace,) = bk.load_traces(file(written, "events.jsonl"))
     assert told(trace).said == WHOLE[1:]
-    assert "Left out: lines that are not valid JSON (1: line 9)." in trace.warnings
+    assert "Left out 1 line of invalid JSON: line 9." in trace.warnings
 
 
 SAID = {"messages": [{"role": "user", "content": "Hi"}]}

@@ -374,7 +374,7 @@ def test_what_a_session_lacks_never_refuses_it() -> None:
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
     assert (len(trace.messages), trace.warnings) == (
         1,
-        ("Left out: messages without a role (1).",),
+        ("Left out 1 message without a role.",),
     )
 
 
@@ -448,4 +448,4 @@ def test_sums_of_a_whole_session_of_copilot_are_named() -> None:
         "session.shutdown": {"modelMetrics": metrics},
     }
     (trace,) = loaded(*({"type": kind, "data": data} for kind, data in events.items()))
-    assert trace.warnings == ("Not read: token sums of a whole session (1).",)
+    assert trace.warnings == ("Not read: 1 token sum of a whole session.",)

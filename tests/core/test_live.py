@@ -366,7 +366,11 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
         ("unsent", [2, 3], "its unanswered messages include message 3"),
         ("calling_slots", {"a": 99}, "its parts refer to message 99"),
         ("early_results", {"0": [1]}, "its calls wait for message 1"),
-        ("start", 99, "its current turn starts at message 99, but it has only 3"),
+        (
+            "start",
+            99,
+            "the current turn starts at message 99, but the conversation has only 3 messages",
+        ),
         ("past", {"nowhere": 5}, "LookupError Unknown section 'nowhere'"),
         ("turn", 10**13, "Invalid tally.turn: 10000000000000. Expected"),
         ("is_text", "often", "Invalid tally.is_text: 'often'. Expected"),

@@ -107,8 +107,8 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
     assert usage_frame(trace)["left"].tolist() == [False, True, False]
     assert usage_frame(trace)["message_index"].dropna().tolist() == [1, 3]
     assert trace.warnings == (
-        "Not counted: messages on abandoned branches (2).",
-        "Counted in the usage: requests on abandoned branches (1).",
+        "Not counted: 2 messages on abandoned branches.",
+        "Counted in the usage: 1 request on abandoned branches.",
     )
 
 
@@ -151,7 +151,7 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
     strange = {"type": "of-2030", "sessionId": "s", "data": {"messages": [1]}}
     (trace,) = lines(strange, strange, user("u1", None, "one"), answer("a1", "u1", "two"))
     assert [message.text for message in trace.messages] == ["one", "two"]
-    assert trace.warnings == ("Left out: records of unknown kinds (2): of-2030 (2).",)
+    assert trace.warnings == ("Left out 2 records of unknown kinds: of-2030 (2).",)
 
 
 def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:
@@ -164,7 +164,7 @@ def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:
     )
     (trace,) = loaded(written.encode())
     assert [message.text for message in trace.messages] == ["one", "two"]
-    assert trace.warnings == ("Left out: lines that are not valid JSON (1: line 2).",)
+    assert trace.warnings == ("Left out 1 line of invalid JSON: line 2.",)
 
 
 def test_a_line_that_is_broken_still_refuses_a_file_that_is_no_session() -> None:

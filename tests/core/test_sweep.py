@@ -94,14 +94,17 @@ def test_a_conversation_of_its_own_is_cut_or_not() -> None:
 def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
     """Anything else says how to write it."""
     with pytest.raises(
-        ValueError, match=r"Pass one or two, each .*, as in sweep\(budget, demand, output=range"
+        ValueError,
+        match=r"Pass one or two sizes, each .*, as in sweep\(budget, demand, output=range",
     ):
         bk.sweep(presets.chat(8_192), DEMAND, **lines)
 
 
 def test_unknown_line() -> None:
     """The lines are listed."""
-    with pytest.raises(LookupError, match="Unknown line 'ouput'. Did you mean 'output'"):
+    with pytest.raises(
+        LookupError, match="Unknown reserve or section 'ouput'. Did you mean 'output'"
+    ):
         bk.sweep(presets.chat(8_192), DEMAND, ouput=[1])
 
 

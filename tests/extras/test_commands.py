@@ -447,9 +447,7 @@ def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
         archive.writestr("other.json", json.dumps({"nothing": 1}))
     done = budgetkit("check", str(path), "--json")
     assert done.returncode == 0
-    told = (
-        "Note: Left out: files of export.zip without a conversation (1: export.zip/other.json).\n"
-    )
+    told = "Note: Left out 1 file of export.zip without a conversation: export.zip/other.json.\n"
     assert done.stderr.decode() == told
     assert json.loads(done.stdout)["conversations"] == 1
 
@@ -584,7 +582,7 @@ def test_notebooks_are_written_and_nobodys_work_is_overwritten(
     page.write_text("changed")
     installed(monkeypatch, "jupyterlab")
     assert run(["notebook", "all", "mine", "--no-browser"]) == 3
-    assert "Left as they are in mine: 02-budget-a-window.ipynb." in capsys.readouterr().out
+    assert "Already in mine, not changed: 02-budget-a-window.ipynb." in capsys.readouterr().out
     assert page.read_text() == "changed"
     shipped = {path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb")}
     assert {path.name for path in Path("mine").iterdir()} == shipped

@@ -501,4 +501,4 @@ def test_lines_that_were_not_read_are_named(home: Path, capsys: Captured) -> Non
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:60], lines[60][:200] + lines[61][:300], *lines[62:]]))
     assert run(["sessions", "1"]) == 0
-    assert "Left out: lines that are not valid JSON (1: line 61)." in capsys.readouterr().out
+    assert "Left out 1 line of invalid JSON: line 61." in capsys.readouterr().out

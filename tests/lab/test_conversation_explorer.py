@@ -315,7 +315,7 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     requests = int((explorer.replay.frame()["over"] > 0).sum())
     assert "over From turn" in said(explorer)
     assert (
-        f"oldest first: the floor of the history (1,800 tokens) does not fit at {requests} of 30 requests"
+        f"oldest first: the floor of the history (1,800 tokens) does not fit in {requests} of 30 requests"
         in said(explorer)
     )
     before = explorer.replay
@@ -784,7 +784,7 @@ def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
     assert "and from other conversations in its file" in notes[0]
     assert "about a third smaller" in notes[0]
     assert "others" not in notes[1]
-    assert "hardly smaller errors" in notes[1]
+    assert "only slightly smaller errors" in notes[1]
 
 
 # --- a recorded session's own compactions are not the policy's ------------------------------------------------------
@@ -809,7 +809,7 @@ def test_messages_that_the_session_took_out_are_not_blamed_on_the_policy() -> No
     assert "'oldest first' never cuts" in explorer.view.figure_timeline["note"]
     reader = explorer.view.reader
     assert "nothing was dropped earlier" in reader["note"]
-    assert "The session itself took out 12 more." in reader["note"]
+    assert "The session itself took out 12 more messages." in reader["note"]
     gone = [block for block in reader["blocks"] if block["level"] == "gone"]
     assert gone and all("compacted at" in block["mark"] for block in gone)
     assert shown.evidence[0] == shown.evidence[1]

@@ -196,7 +196,7 @@ def test_a_cluster_gives_the_same_bytes() -> None:
     [
         (
             {"line": "histroy"},
-            "Unknown line 'histroy'. Choose one of 'output', 'system', 'history', 'window'",
+            "Unknown reserve or section 'histroy'. Choose one of: 'output', 'system', 'history', 'window'",
         ),
     ],
 )

@@ -395,7 +395,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: e.load("{"), "Invalid JSON in saved state"),
         (
             lambda e: hear(e, {"kind": "size", "line": "histroy", "size": 3, "id": "1"}),
-            "Unknown line 'histroy'",
+            "Unknown reserve or section 'histroy'",
         ),
         (
             lambda e: hear(e, {"kind": "size", "line": "system", "size": -3, "id": "1"}),
@@ -539,7 +539,7 @@ def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     explorer.lock("system")
     explorer.move("system", 900)
-    assert explorer.status == "Line 'system' is locked at 819 tokens. Unlock it first."
+    assert explorer.status == "'system' is locked at 819 tokens. Unlock it first."
     assert shown(explorer, "line_system") == 819
     explorer.lock("system", False)
     explorer.move("system", 900)
@@ -1176,7 +1176,7 @@ def test_a_lock_names_a_line() -> None:
     """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
     explorer = BudgetExplorer("agent", window=8_192)
     explorer._run_command("lock", line="bogus", on=True)
-    assert "Unknown line 'bogus'. Choose one of: 'output'" in explorer.status
+    assert "Unknown reserve or section 'bogus'. Choose one of: 'output'" in explorer.status
     explorer.lock("tool")
     assert explorer.config["locked"] == ["tool"]
     explorer.set(preset="memory_engine")

@@ -137,7 +137,7 @@ def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
     assert explorer.budget.caps["system"] is None
     drawn = explorer.panel.controls["line_system"]
     assert (drawn["hint"], drawn["share"]) == ("no cap", "pool")
-    assert "draws on the shared pool" in drawn["box_tip"]
+    assert "to draw on the shared pool" in drawn["box_tip"]
     assert typed(explorer, "line_system", "10%") == "819"
     assert typed(explorer, "window", "") == "8,192", "a window is never empty"
     assert "Nothing was typed" in explorer.status
@@ -321,7 +321,7 @@ def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(
         {"value": 0, "label": "1: Weather"},
         {"value": 1, "label": "2: A picture"},
     ]
-    assert facts["notes"] == ["Not counted: messages on abandoned branches (1)."]
+    assert facts["notes"] == ["Not counted: 1 message on abandoned branches."]
     explorer._receive(explorer.view, {"kind": "conversation", "number": 1}, [])
     assert read_of(explorer)["conversation"] == 1
     assert read_of(explorer)["messages"] == "1 message: 1 user"
@@ -367,7 +367,7 @@ def test_a_report_says_what_was_read(tmp_path: Path) -> None:
     explorer.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "ChatGPT export, conversation 1 of 2, 4 messages: 1 user, 2 assistant, 1 tool." in page
-    assert "Not counted: messages on abandoned branches (1)." in page
+    assert "Not counted: 1 message on abandoned branches." in page
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])

@@ -247,7 +247,7 @@ def test_conversations_are_counted_once_whichever_of_their_turns_is_cut() -> Non
 
 def test_sweep_map_needs_two_lines() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000])
-    with pytest.raises(ValueError, match="exactly two varied lines of the budget, not 1"):
+    with pytest.raises(ValueError, match="exactly two varied sizes, not 1"):
         figures.sweep_map(swept)
 
 
@@ -256,7 +256,7 @@ def test_sweep_line_needs_one_line() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
     with pytest.raises(
         ValueError,
-        match=r"exactly one varied line of the budget, not 2 \('window', 'output'\). Give .* or use sweep_map",
+        match=r"exactly one varied size, not 2 \('window', 'output'\). Give .* or use sweep_map",
     ):
         figures.sweep_line.table(swept)
 
@@ -274,7 +274,7 @@ def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
         figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"]
         == "tokens, mean of 3 demands"
     )
-    with pytest.raises(ValueError, match="exactly two varied lines of the budget, not 1"):
+    with pytest.raises(ValueError, match="exactly two varied sizes, not 1"):
         figures.sweep_map.table(swept)
 
 
@@ -494,6 +494,6 @@ def test_a_frontier_names_the_settings_to_choose_from() -> None:
     assert [note["text"] for note in drawn["annotations"]] == names
     assert drawn["meta"]["answer"] == f"2 of 3, those on the line; {names[0]} has the lowest cost"
     best = bk.figures.frontier.spec(tried[:1], "cost", "lost")["layout"]["meta"]["answer"]
-    assert best == f"One of 1 is best in both: {names[0]}"
+    assert best == f"One of 1 settings is best in both measures: {names[0]}"
     picture = bk.figures.frontier.svg(tried, "cost", "lost", {"output": 300})
     assert "current: output 300, oldest first" in picture

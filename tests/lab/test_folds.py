@@ -163,7 +163,7 @@ def test_a_dropped_message_is_asked_why() -> None:
         explorer.plan.why(lost[-1]["asks"]).reasons
     )
     assert any(
-        each.get("note") == "Change the text itself; no setting does this."
+        each.get("note") == "Change the text itself; no setting can."
         for each in rows(explorer, "why")
     )
 
@@ -309,7 +309,7 @@ def test_the_lines_that_matter_are_those_that_change_most_when_moved_alone() -> 
     row = next(row for row in rows(explorer, "decide") if row["key"] == "set")
     assert (
         row["note"]
-        == f"Lines with the largest effect, each changed alone: {', '.join(found.matter)}."
+        == f"Settings with the largest effect, each changed alone: {', '.join(found.matter)}."
     )
 
 

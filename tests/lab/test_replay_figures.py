@@ -46,7 +46,7 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
     answer = figures.timeline.spec(OUTCOME)["layout"]["meta"]["answer"]
     largest = table["tokens"].max()
     assert answer == (
-        f"Mostly history, up to {largest} tokens; messages are dropped at 5 of 8 requests, first at 4"
+        f"Mostly history, up to {largest} tokens; from request 4 on, messages are dropped in 5 of 8 requests"
     )
 
 

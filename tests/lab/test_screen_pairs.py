@@ -191,7 +191,7 @@ def test_a_conversation_says_each_number_once(
     assert sum(int(part.replace(",", "")) for part in parts) == sent
 
     # What has left, in the reader and in the figure of lifetimes.
-    gone = first(r"([\d,]+) are gone\.", view.figure_dropping["note"])
+    gone = first(r"([\d,]+) messages are gone\.", view.figure_dropping["note"])
     left = first(r"; ([\d,]+) were dropped earlier", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
@@ -246,7 +246,7 @@ def test_a_remedy_names_what_is_free_and_is_enough(key: str, text: str) -> None:
     assert "0 tokens are free" in card.view.state["headline"]["text"] or key == "window"
     assert card.plan["conversation"].cut == (3_247 if key == "line_conversation" else 0)
     if key == "unused":
-        changes = "system cap 819 to 474; memory cap 819 to 0; retrieval cap 2,048 to 0"
+        changes = "Cap of system: 819 → 474. Cap of memory: 819 → 0. Cap of retrieval: 2,048 → 0."
         assert changes in remedies[key]["tip"]
     card.undo()
     card.move("output", "80%")

@@ -51,7 +51,10 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
 def test_a_model_without_that_window_stands_at_its_longest_and_that_is_said() -> None:
     card = bk.DesignCard("chat", model="gemini-3.8-flash", window=1_000_000)
     card.view.opened = ["sides"]
-    assert "use their longest: Llama-3.3-70B-Instruct." in card.view.folds[0]["parts"][0]["text"]
+    assert (
+        "use their longest window: Llama-3.3-70B-Instruct."
+        in card.view.folds[0]["parts"][0]["text"]
+    )
     assert cells(card)["window"] == ["1,000,000", "1,000,000", "1,000,000", "128,000"]
 
 

@@ -118,7 +118,7 @@ def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
     tuned = bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut")
     assert tuned.best == {"output": need.tokens + 30}
     assert (tuned.table["left out"] != "").tolist() == [True, True, False, False]
-    assert "Settings left out: 2 of 4" in str(tuned) and "a promise at 5 % risk needs" in str(tuned)
+    assert "Left out 2 of 4 settings" in str(tuned) and "a promise at 5 % risk needs" in str(tuned)
     assert bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
     with pytest.raises(
         ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"

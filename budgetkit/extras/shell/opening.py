@@ -118,7 +118,7 @@ def notebook_command(name: str, folder: str, **server: Any) -> int:
     if written:
         show_lines([f"Wrote to {one_line(folder)}: {', '.join(written)}."])
     if old:
-        show_lines([f"Left as they are in {one_line(folder)}: {', '.join(old)}."])
+        show_lines([f"Already in {one_line(folder)}, not changed: {', '.join(old)}."])
     first = goal / chosen[0].name
     if not find_spec("jupyterlab"):
         show_lines(

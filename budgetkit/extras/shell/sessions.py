@@ -178,7 +178,7 @@ def _path(which: str, folder: str | None) -> str:
     _, files = find(folder)
     if 1 <= int(which) <= len(files):
         return str(files[int(which) - 1].path)
-    advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
+    advice = f"Choose a number from 1 to {len(files):,}. To see the list, run: budgetkit sessions"
     if not files:
         advice = f"No sessions were found. To see an example, run: budgetkit sessions {SHIPPED}"
     raise ValueError(f"Unknown session {which}. {advice}")

@@ -191,9 +191,7 @@ def sentences(results: BudgetResults) -> list[str]:
     # If the request exceeds the window, nothing else matters.
     if plan.free < 0:
         largest = max(plan.grants, key=lambda grant: grant.granted)
-        alone = (
-            f"{largest.section} alone takes {largest.granted:,} of {max(0, budget.usable):,} usable"
-        )
+        alone = f"{largest.section} alone takes {largest.granted:,} of the {max(0, budget.usable):,} usable tokens"
         return [f"The request exceeds the window by {too_many(plan):,} tokens.", f"{alone}."]
     if budget.unclaimed < 0 and not takes_the_rest(budget):
         promised = f"Reserves and caps exceed the window by {too_many(plan):,} tokens"

@@ -172,11 +172,13 @@ class SidesFold(Content):
         columns = sides(stage.settings, stage.library)
         window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
-        sentence = f"The same budget of {window:,} tokens for models from several makers. Pin budgets to compare those."
+        sentence = f"The same budget of {window:,} tokens for models from several makers. Pin budgets to compare them."
         if stage.settings.pins:
             sentence = "The rows show the differences between A and the other budgets."
         if shorter:
-            sentence += f" Models without that window use their longest: {', '.join(shorter)}."
+            sentence += (
+                f" Models with smaller windows use their longest window: {', '.join(shorter)}."
+            )
         parts = [text_part(sentence), table(columns, len(stage.settings.pins))]
         if stage.settings.pins:
             parts.append(button("Remove all pins", {"clear": True}))

@@ -251,7 +251,9 @@ def _row(
         return row
     low = signed_percent(misjudged.low, 0)
     high = signed_percent(misjudged.high, 0)
-    counts = f"{misjudged.estimate:,} tokens by the cheap count, {misjudged.exact:,} by the best"
+    counts = (
+        f"{misjudged.estimate:,} tokens by the cheap count, {misjudged.exact:,} by the best count"
+    )
     row |= {
         "error": signed_percent(misjudged.error, 0),
         "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 of 10 texts are off by {low} to {high}",

@@ -116,7 +116,7 @@ class TuningReport:
             f"**{_as_text(self.sentence(row))}**",
             how,
             "## What matters",
-            f"The effect of each line alone, in {aim.noun} per conversation (currently {now}):",
+            f"The effect of each setting alone, in {aim.noun} per conversation (currently {now}):",
             "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
         # The settings that no other setting beats, without duplicates.

@@ -213,7 +213,9 @@ class LineSearch:
         """The kind of the line: "window", "reserve" or "allocation"."""
         kinds = {row.name: row.kind for row in self.budget} | {"window": "window"}
         if self.line not in kinds:
-            raise LookupError(f"Unknown line {brief(self.line)}. Choose one of {quoted(kinds)}.")
+            raise LookupError(
+                f"Unknown reserve or section {brief(self.line)}. Choose one of: {quoted(kinds)}."
+            )
         return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:

@@ -294,9 +294,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
     """Return the values to try for each line, by name."""
     if not vary:
-        raise ValueError(
-            "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
-        )
+        raise ValueError("Nothing to vary. Pass sizes to try, such as {'output': [500, 1_000]}.")
     values = {}
     for line, choices in vary.items():
         by_name = dict(choices) if isinstance(choices, Mapping) else {c: c for c in choices}
@@ -394,7 +392,7 @@ class SearchSpace:
         below = sum(reason not in ("", CANNOT_BE_PLANNED) for reason in reasons)
         if below:
             yield (
-                f"Settings left out: {below:,} of {len(settings):,}, because they reserve less than the "
+                f"Left out {below:,} of {len(settings):,} settings, because they reserve less than the "
                 f"{need} tokens that answers need. {self.floor.sentence}"
             )
 

@@ -245,7 +245,9 @@ class DecideFold(Content):
             table_text(table.drop(columns=["front", "point"])),
             "point",
         )
-        matters = f"Lines with the largest effect, each changed alone: {', '.join(decided.matter)}."
+        matters = (
+            f"Settings with the largest effect, each changed alone: {', '.join(decided.matter)}."
+        )
         setting: Data = {"key": "set", "text": setting_text(decided.setting(row)), "note": matters}
         if row != PRESENT:
             setting["button"] = button("Set the sliders", {"point": row})
@@ -286,17 +288,17 @@ def decide(
             f"{sentence}: {done:,} of {of:,} conversations", low + (high - low) * done / of
         )
 
-    progress_of = progress("One line at a time", 0, 0.4)
+    progress_of = progress("One setting at a time", 0, 0.4)
     # Settings that exceed the window are left out, unless the current budget exceeds it, too.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(traces, strict, values, objective, progress=progress_of, **case.options)
     if not (moved := matter(moves)):
         raise ValueError(
             f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
-            "another objective or a smaller window, or unlock a line."
+            "another objective or a smaller window, or unlock a section or reserve."
         )
     vary = {line: values[line] for line in values if line in moved}
-    progress_of = progress("All lines together", 0.4, 1.0)
+    progress_of = progress("All settings together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
     tuned = tune(
         traces,

@@ -148,7 +148,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
 def _say_frontier(table: pd.DataFrame) -> str:
     best = [*table.loc[table["best"], "setting"]]
     if len(best) == 1:
-        return f"One of {len(table)} is best in both: {best[0]}"
+        return f"One of {len(table)} settings is best in both measures: {best[0]}"
     return f"{len(best)} of {len(table)}, those on the line; {best[0]} has the lowest {table.columns[0]}"
 
 
@@ -169,7 +169,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) != 1:
         raise ValueError(
-            f"sweep_line needs exactly one varied line of the budget, not {len(moved)} ({quoted(moved)}). "
+            f"sweep_line needs exactly one varied size, not {len(moved)} ({quoted(moved)}). "
             "Give the others a single size, as in sweep(budget, demand, output=[...]), or use sweep_map."
         )
     means = _means(swept, [*moved, "section"], ["demand", "granted", "cut"])
@@ -230,7 +230,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
     moved = _moved(swept)
     if len(moved) < 2:
         raise ValueError(
-            f"sweep_map needs exactly two varied lines of the budget, not {len(moved)}. "
+            f"sweep_map needs exactly two varied sizes, not {len(moved)}. "
             "Write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line."
         )
     # The other columns before the section distinguish the demands.

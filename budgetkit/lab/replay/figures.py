@@ -55,8 +55,8 @@ _LINES: tuple[tuple[str, str, Spec], ...] = (
 #: The quality of the median, without and with other conversations, measured by ``python -m benchmarks.promised`` on
 #: 2026-11-22.
 LINE_NOTES = (
-    "Dotted line: growth at the mean so far. The median of the fan has hardly smaller errors.",
-    "Dotted line: growth at the mean so far. The median of the fan has errors about a third smaller.",
+    "Dotted line: growth at the mean so far. The fan's median has only slightly smaller errors than this line.",
+    "Dotted line: growth at the mean so far. The fan's median has errors about a third smaller than this line.",
 )
 
 
@@ -305,7 +305,7 @@ def _say_timeline(table: pd.DataFrame) -> str:
     text = f"Mostly {largest['section']}, up to {largest['tokens']:,} tokens"
     if not len(cuts):
         return f"{text}; nothing is dropped in {len(once):,} requests"
-    return f"{text}; messages are dropped at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
+    return f"{text}; from request {cuts.iloc[0]:,} on, messages are dropped in {len(cuts):,} of {len(once):,} requests"
 
 
 def _say_caching(table: pd.DataFrame) -> str:

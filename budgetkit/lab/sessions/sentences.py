@@ -329,7 +329,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         return [unknown, _NO_FORECAST]
     sessions = "the session comes within {:.1%} of its bill"
     if "sessions" in attrs:
-        sessions = "each of the sessions comes within {:.1%} of its bill"
+        sessions = "each session comes within {:.1%} of its bill"
     error = f"Replayed as recorded, {sessions.format(abs(attrs['replay_error']))}"
     if not np.isnan(attrs["rule_error"]):
         error += f"; compacted by the same rule where its program did, within {abs(attrs['rule_error']):.1%}"

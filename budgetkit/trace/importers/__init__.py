@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget import many, quoted
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, without_empty
 from budgetkit.requests.reading.pairing import call_order, raw_of
@@ -18,7 +19,7 @@ from budgetkit.requests.reading.usage import usage_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
-COPIED = "Not counted: requests copied from an earlier session"
+COPIED = "Not counted: {} request{} copied from an earlier session."
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
@@ -30,14 +31,22 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
-    """Return a warning for each count above 0."""
-    return [f"{words} ({number:,})." for words, number in numbers.items() if number]
+    """Return a warning for each count above 0, with the number and the plural's "s" filled in.
+
+    >>> notes_of({"Left out {} line{} of comments.": 2})
+    ['Left out 2 lines of comments.']
+    """
+    return [
+        words.format(f"{number:,}", "s"[number == 1 :])
+        for words, number in numbers.items()
+        if number
+    ]
 
 
 def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
     """Return a warning about omitted records, with the first five kinds."""
-    examples = ", ".join(f"{kind:.40} ({number:,})" for kind, number in list(kinds.items())[:5])
-    return [f"Left out: records of unknown kinds ({sum(kinds.values()):,}): {examples}."] * bool(
+    examples = quoted((f"{kind:.40} ({number:,})" for kind, number in kinds.items()), 5, str)
+    return [f"Left out {many(sum(kinds.values()), 'record')} of unknown kinds: {examples}."] * bool(
         kinds
     )
 

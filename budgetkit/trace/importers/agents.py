@@ -205,7 +205,7 @@ def gemini_documents(session: Raw) -> list[Data]:
             answered.update(map(str, chain(*results)))
         else:
             aside += 1  # shown only to the user: info, warning, error
-    notes = notes_of({"Left out: lines that Gemini CLI displayed but did not send": aside})
+    notes = notes_of({"Left out {} line{} that Gemini CLI displayed but did not send.": aside})
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -336,7 +336,7 @@ def opencode_conversation(value: Raw) -> Data:
                 if is_summary:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
-    notes = notes_of({"Left out: records without a message": left_out}) + unknown_kinds(unknown)
+    notes = notes_of({"Left out {} record{} without a message.": left_out}) + unknown_kinds(unknown)
     notes += pair_results(messages, strict=False)
     about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
     session = {name: field for name, field in about.items() if field is not None}

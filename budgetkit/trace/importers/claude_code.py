@@ -280,9 +280,9 @@ def _conversation(
 
     notes += notes_of(
         {
-            "Left out: messages without a role": roleless,
-            "Not counted: messages on abandoned branches": left_messages,
-            "Counted in the usage: requests on abandoned branches": left_requests,
+            "Left out {} message{} without a role.": roleless,
+            "Not counted: {} message{} on abandoned branches.": left_messages,
+            "Counted in the usage: {} request{} on abandoned branches.": left_requests,
             COPIED: copied,
         }
     )

@@ -61,13 +61,14 @@ def copilot_chats(document: Raw) -> list[Data]:
             last |= without_empty(model=_model(request))
         messages += answers
 
-    problem = "Read as displayed: tool calls whose full text is not in the file"
     about = {name: value for name, value in document.items() if name != "requests"}
     read = without_empty(
         id=document.get("sessionId"),
         title=document.get("customTitle"),
         model=model,
-        warnings=notes_of({problem: unknown_calls}),
+        warnings=notes_of(
+            {"Read as displayed: {} tool call{} whose full text is not in the file.": unknown_calls}
+        ),
     )
     return [{**about, "messages": messages, **read}]
 
@@ -245,9 +246,9 @@ def copilot_sessions(document: Raw) -> list[Data]:
 
     notes = notes_of(
         {
-            "Left out: messages of sub-agents": of_subagents,
-            "Still counted: messages that the CLI truncated": truncations,
-            "Not read: token sums of a whole session": sums,
+            "Left out {} message{} of sub-agents.": of_subagents,
+            "Still counted: {} message{} that the CLI truncated.": truncations,
+            "Not read: {} token sum{} of a whole session.": sums,
         }
     )
     extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)

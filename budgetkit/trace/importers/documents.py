@@ -110,7 +110,7 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
     ]
     if 0 < len(conversations) < len(inside):
         note = (
-            f"Left out: {len(inside) - len(conversations):,} of {len(inside):,} records without a conversation "
+            f"Left out {len(inside) - len(conversations):,} of {len(inside):,} records without a conversation "
             f"({row.label})."
         )
         conversations[0] = with_warnings(conversations[0], note)
@@ -377,8 +377,8 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
     )
     notes += notes_of(
         {
-            "Not counted: messages on abandoned branches": aside,
-            "Not counted: attached files": attached,
+            "Not counted: {} message{} on abandoned branches.": aside,
+            "Not counted: {} attached file{}.": attached,
         }
     )
     # Open WebUI writes Ollama's usage as `info`.

@@ -54,7 +54,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
                 _record(role, content if isinstance(content, list) else [content], part)
             )
 
-    later = "Not counted: instructions that replaced the first instructions"
+    later = "Not counted: {} later version{} of the instructions."
     notes = notes_of({later: len(instructions) - 1}) if instructions else []
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
@@ -127,7 +127,9 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             "Save the run's input list, or pass its session."
         )
 
-    notes = notes_of({"Not counted: answers that OpenAI stores, with only an id here": ids_alone})
+    notes = notes_of(
+        {"Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone}
+    )
     return [
         {"messages": run.messages}
         | without_empty(id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes)

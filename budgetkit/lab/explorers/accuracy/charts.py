@@ -101,7 +101,7 @@ def _costs(results: AccuracyResults) -> list[Data]:
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Usable tokens that stay empty on average, of {costs['usable']:,.0f}; an unused buffer counts as wasted"
+    waste = f"Average number of the {costs['usable']:,.0f} usable tokens left empty; an unused buffer counts as wasted"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
@@ -251,7 +251,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
             if len(table) < len(results.errors):
-                part = f" {len(table):,} of {len(results.errors):,} are drawn."
+                part = f" {len(table):,} of {len(results.errors):,} texts are drawn."
             return f"The count for {first['class']} is {is_worst}{off}. Click a point to read the text.{part}"
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
@@ -275,7 +275,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
         case "speeds":
             return "The speed was measured just now on this machine; the error covers the selected documents."
     # How much text fills the window.
-    base = "English" if (table["language"] == "en").any() else "the cheapest"
+    base = "English" if (table["language"] == "en").any() else "the cheapest language"
     size = first["characters_in_window"]
     sentence = f"{first['language']} fills {window:,} tokens with {size:,} characters"
     share = f"{100 * first['of_base']:.0f} % as many as {base}"

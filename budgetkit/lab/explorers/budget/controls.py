@@ -128,7 +128,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
             lines[line] = locks.pop(line)
         return replace(settings, locks=locks, lines=lines)
     if line not in sizes:
-        raise LookupError(unknown_name("line", line, sizes))
+        raise LookupError(unknown_name("reserve or section", line, sizes))
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
@@ -361,7 +361,7 @@ def add_lines(
         if name == LIMITED and budget.kind != "shared":
             label = f"{name}, {BESIDE_SHORT[budget.kind]}"
         locked = name in settings.locks
-        empty = "; empty: it draws on the shared pool" if is_section else ""
+        empty = "; leave empty to draw on the shared pool" if is_section else ""
         keys = {"lock": f"lock_{name}"} if can_lock else {}
         if can_lock and is_section and name not in needed:
             keys["switch"] = f"on_{name}"

@@ -227,7 +227,7 @@ class BudgetSettings:
             if line == "window":
                 return replace(self, window=size, missing_window=None)
         if line not in self.amounts:
-            raise LookupError(unknown_name("line", line, self.amounts))
+            raise LookupError(unknown_name("reserve or section", line, self.amounts))
         budget = self.budget
         amount = resized(self.amounts[line], size, budget.window, line in budget.caps)
         return self.with_amount(line, amount)
@@ -237,7 +237,7 @@ class BudgetSettings:
         if line in self.locks:
             locked = self.locks[line]
             size = "without a cap" if locked is None else f"at {locked:,} tokens"
-            raise ValueError(f"Line {brief(line)} is locked {size}. Unlock it first.")
+            raise ValueError(f"{brief(line)} is locked {size}. Unlock it first.")
         return replace(self, lines={**self.lines, line: amount})
 
 

@@ -74,9 +74,9 @@ class WhyFold(Content):
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Return a change to offer, after testing it with a new plan."""
-        row = {"text": mend.sentence, "note": "A locked line prevents this change."}
+        row = {"text": mend.sentence, "note": "A locked section or reserve prevents this change."}
         if mend.budget is None:
-            return {**row, "note": "Change the text itself; no setting does this."}
+            return {**row, "note": "Change the text itself; no setting can."}
         for to in _ways(stage, mend):
             after = replace(stage, settings=to)
             plan = planned(after)
@@ -164,19 +164,21 @@ def difference(before: Plan, after: Plan) -> str:
     """Summarise the difference between two plans, in tokens cut and left."""
     cuts = {g.section: after[g.section].cut - g.cut for g in before.grants}
     lost = [
-        f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens
+        f"{abs(tokens):,} {'more' if tokens > 0 else 'fewer'} tokens of {section}"
+        for section, tokens in cuts.items()
+        if tokens
     ]
-    pairs = {"usable": (before.budget.usable, after.budget.usable)}
+    pairs = {"Usable window": (before.budget.usable, after.budget.usable)}
     if before.budget.remainder is not None and after.budget.remainder is not None:
-        pairs[f"{before.budget.remainder} budget"] = (before.remainder, after.remainder)
+        pairs[f"Budget for {before.budget.remainder}"] = (before.remainder, after.remainder)
     for section, cap in before.budget.caps.items():
         changed = after.budget.caps.get(section)
         is_own = section != before.budget.remainder and before.budget.window == after.budget.window
         if is_own and cap is not None and changed is not None:
-            pairs[f"{section} cap"] = (cap, changed)
-    pairs["shared pool"] = (before.budget.shared_pool, after.budget.shared_pool)
-    moved = [f"{name} {signed(a)} to {signed(b)}" for name, (a, b) in pairs.items() if a != b]
-    return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])
+            pairs[f"Cap of {section}"] = (cap, changed)
+    pairs["Shared pool"] = (before.budget.shared_pool, after.budget.shared_pool)
+    moved = [f"{name}: {signed(a)} \u2192 {signed(b)}." for name, (a, b) in pairs.items() if a != b]
+    return " ".join([f"Cuts {' and '.join(lost) or 'as many tokens as before'}.", *moved])
 
 
 def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:

@@ -110,7 +110,7 @@ def _evidence(results: ConversationResults) -> Kpi:
         return Kpi(
             "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
         )
-    tip = f"{how} {present:,} of {needed:,} were in the window when they were needed."
+    tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
     return Kpi("evidence", label, f"{present / needed:.0%}", tip)
 
 
@@ -188,9 +188,7 @@ def _note(name: str, table: pd.DataFrame, results: ConversationResults) -> str:
             return f"{here.capitalize()}: {', '.join(parts)} tokens.{timed}"
         case "dropping":
             gone = int((table["until"] <= results.request).sum())
-            return (
-                f"Each line is a message while it is in the window; by {here}, {gone:,} are gone."
-            )
+            return f"Each line is a message while it is in the window; by {here}, {gone:,} messages are gone."
         case "spending":
             return _spending_note(table)
     return _fan_note(results)
@@ -224,6 +222,9 @@ def _fan_note(results: ConversationResults) -> str:
     drawn += " and from other conversations in its file" * (results.pace is not None)
     # The past is known, so the range covers the growth alone.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
-    growth = f"Over the next {sizes.shape[1] - known:,} turns, 90 % of them add {low:,.0f} to {high:,.0f} tokens."
+    growth = (
+        f"Over the next {sizes.shape[1] - known:,} turns, 90 % of these continuations add {low:,.0f} to "
+        f"{high:,.0f} tokens."
+    )
     sentence = "; ".join(parts).capitalize() or "No limit is reached in these turns"
     return f"{drawn}, without pruning. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"

@@ -225,10 +225,7 @@ def controls(stage: ConversationStage) -> Panel:
     for name in PRICED:
         price = getattr(results.run.prices, name)
         number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
-        label = name.replace("_", " ")
-        tip = f"Price for {label}, in dollars per million tokens"
-        priced = Input("price", {"of": name})
-        panel.add(f"price_{name}", number, priced, label=label, tip=tip, hint="not known")
+        panel.add(f"price_{name}", number, Input("price", {"of": name}))
     panel.group("Forecast", folds=True)
     slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
     panel.line("horizon", slide, Number(results.horizon, 1, MOST_TURNS))

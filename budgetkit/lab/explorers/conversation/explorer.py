@@ -92,12 +92,12 @@ def _note(results: ConversationResults, sent: int, absent: list[int], shown: set
     gone = f"{dropped:,} were dropped earlier" if dropped else "nothing was dropped earlier"
     known = sent + len(absent)
     left = known - len(shown)
-    cut = f" {left:,} of all these are not shown here." if left > 0 else ""
+    cut = f" {left:,} of these {known:,} messages are not shown here." if left > 0 else ""
     messages = len(results.trace.messages)
     if messages > known:
-        cut += f" The other {messages - known:,} of {messages:,} messages are not part of it."
+        cut += f" Not part of this request: {messages - known:,} of {messages:,} messages."
     if compacted:
-        cut = f" The session itself took out {compacted:,} more.{cut}"
+        cut = f" The session itself took out {compacted:,} more messages.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
 
 
@@ -159,7 +159,7 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
-    return "", "", f"It is sent whole in {results.named(results.request)}."
+    return "", "", f"The message is sent whole in {results.named(results.request)}."
 
 
 def _why(results: ConversationResults, at: int) -> str:

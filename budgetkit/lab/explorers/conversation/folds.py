@@ -60,7 +60,7 @@ class SystemsFold(Content):
             if row["system"] == RECORDED and not np.isnan(row["least"]):
                 number = many(row["compactions"], "compaction")
                 lost = many(row["used_later"], "message")
-                recorded = f"Recorded: {dollars(row['least'])}, with {number} and {lost} dropped but used later."
+                recorded = f"Recorded: {dollars(row['least'])}, with {number}; {lost} used later had been dropped."
         drawn = figure_part(
             "rules",
             figures.rules_compared.title,

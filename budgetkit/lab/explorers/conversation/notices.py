@@ -100,7 +100,7 @@ def _remedies(stage: ConversationStage) -> list[Data]:
 
     def offer(label: str, line: str, size: int) -> None:
         if fits(line, size):
-            tip = f"Then {name} fits at every request, and no message is dropped."
+            tip = f"Then {name} fits in every request, and no message is dropped."
             buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
 
     offer(f"Raise {name} to", name, int(demand[name].max()))
@@ -163,7 +163,7 @@ def _floors(results: ConversationResults) -> list[str]:
             floor = results.policies[name].floor
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
-                f"{name}: the floor of the {results.section} ({least}) does not fit at {requests:,} of "
+                f"{name}: the floor of the {results.section} ({least}) does not fit in {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
             )
     requests, most = results.shown.too_large

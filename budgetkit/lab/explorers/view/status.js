@@ -83,7 +83,7 @@ function createActions(post) {
   const buttons = {
     undo: make("undo", "Undo", "Undo the last change (Ctrl+Z)"),
     redo: make("redo", "Redo", "Redo the last undone change (Ctrl+Shift+Z)"),
-    reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked lines stay"),
+    reset: make("reset", "Reset", "Return to the initial settings; the conversation and locked sizes stay"),
     pin: make("pin", "Pin", "Keep this budget to compare it with later budgets"),
     share: make("share", "Share", "Save a picture and a file in which readers can change the model, the window and the reserve; neither contains texts"),
   };
