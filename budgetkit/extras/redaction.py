@@ -238,7 +238,7 @@ class _Redaction:
 
 @cache
 def _public_words() -> frozenset[str]:
-    """List the public words of formats, roles, parts and schemas."""
+    """List the words left unchanged: names of formats, roles, parts, schemas."""
     return format_names().union(
         format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )

@@ -199,8 +199,8 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
 def _knapsack(units: Units, limit: int) -> list[int]:
     """Choose the units with the greatest total score, as a 0/1 knapsack.
 
-    `best[n]` is the greatest score of the units so far within n tokens. One row of bits per unit says for each number
-    of tokens whether the unit belongs to that choice.
+    `best[n]` is the greatest score of the units so far within n tokens. For each unit, a row of bits records whether
+    the best choice within n tokens includes it, for every n.
     """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:

@@ -121,7 +121,7 @@ def test_the_folds_of_both_explorers_stand_in_nobodys_way(
     charts = 1 if theme == "dark" else 3
     for name in ("billed", "check", *(["why"] if theme == "light" else [])):
         fold(lab, name)
-    sure = "tokens, between" if theme == "dark" else "tokens, exact"
+    sure = "tokens (between" if theme == "dark" else "tokens (exact"
     expect(fold(lab, "billed").locator(".bk-note").first).to_contain_text(sure)
     total = fold(lab, "billed").locator(".annotation-text")
     assert lab.place_of(total)["y"] >= lab.place_of(fold(lab, "billed").locator(".bk-plot"))["y"], (

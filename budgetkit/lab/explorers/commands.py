@@ -115,7 +115,7 @@ def _columns(undecided: PendingTable) -> Data:
 
 
 def of_budget(command: Command) -> Command:
-    """Apply a change of a budget's settings to any explorer."""
+    """Adapt a command on a budget's settings to any explorer."""
 
     @wraps(command)
     def changed(stage: AnyStage, **values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Memory lost to pruning: the share of needed messages still present."""
+"""Memory after pruning: the share of needed messages still present."""
 
 from __future__ import annotations
 
