@@ -49,7 +49,9 @@ or give the section a cap in tokens.
             )
     if budget.remainder is not None and budget.remainder not in sections:
         unknown = unknown_name("remainder", budget.remainder, sections)
-        raise ValueError(f"{unknown} Or add an Allocation of that name.")
+        raise ValueError(
+            f"{unknown} {'You can also make' if sections else 'Make'} a Budget with an Allocation of that name."
+        )
 
     # No floor exceeds its cap; a section whose items compete for the pool has no floor, weight or reserve.
     caps = budget.caps

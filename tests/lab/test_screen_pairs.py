@@ -196,7 +196,7 @@ def test_a_conversation_says_each_number_once(
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
     known = (first(r"^([\d,]+) message", view.reader["note"]) or 0) + left
-    later = first(r"The other ([\d,]+)", view.reader["note"]) or 0
+    later = first(r"Not part of this request: ([\d,]+) of", view.reader["note"]) or 0
     assert known + later == first(r"([\d,]+) messages?,", state["source"])
     assert f"{requests:,} request" in state["source"]
 
