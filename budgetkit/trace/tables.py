@@ -165,7 +165,7 @@ class TableReader:
         return all(isinstance(text, str) for text in texts)
 
     def conversations(self, table: Iterable[tuple[int, Raw]]) -> Iterator[Numbered]:
-        """Read rows of whole conversations or of messages."""
+        """Yield conversations from rows that each hold one conversation or one message."""
         by_conversation: dict[str, list[Data]] = {}
         lines: dict[str, int] = {}
         chosen: dict[str, str | None] | None = None

@@ -199,7 +199,7 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Insert a seam after a known one, and return its number."""
+        """Return the index of the seam at `place`; insert a new one after `before`."""
         start = self.places[before]
         after = before + 1
         if place == start:

@@ -312,8 +312,9 @@ def buffer_for(
         Seed of the random windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
-        If there are documents of each kind, and enough sources for the risk, the buffer covers the next source of these
-        kinds and is smaller. Otherwise it covers windows of all kinds, with a warning.
+        If the errors include documents of each kind, and enough sources to support `risk`, the buffer covers only the
+        next source of these kinds, and is usually smaller than one for all kinds. Otherwise it covers windows of all
+        kinds, with a warning.
 
     Returns
     -------

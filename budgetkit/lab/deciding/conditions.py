@@ -76,7 +76,8 @@ class Condition:
         Effect of a larger window on the condition. If it "helps", the smallest window is searched for; if it "harms",
         the largest. If it is "unknown", a failed search does not prove that there is no solution.
     risk : float, optional
-        For a promise about the next conversation, the probability that it breaks the promise.
+        Accepted probability that the next conversation breaks the condition. None if the condition covers only the
+        given conversations.
     tokens : int, default 0
         Maximum number of tokens that the condition needs in a section beyond its demand.
 

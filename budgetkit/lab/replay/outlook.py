@@ -1,4 +1,4 @@
-"""Forecasts of the first cut, the full window and the spending limit."""
+"""Forecasts of the first cut, a full window and reaching the spending limit."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def notices(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        One sentence per rule and problem.
+        One sentence per rule and problem, after a note if the model's window had to be extended.
     """
     troubles = {
         "loops": "compacts again at the very next request",

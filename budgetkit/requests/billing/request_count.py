@@ -101,7 +101,8 @@ class RequestCount:
     nearer : str
         A hint on how to count more accurately; empty if there is none.
     interval_words : str
-        The interval's coverage, with its number of public projects; empty if the count is exact.
+        How the interval was obtained: its coverage and the number of public projects behind it, or a note that it is
+        assumed. Empty if the count is exact.
 
     Examples
     --------

@@ -186,7 +186,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
-    """Read a list of messages without a row in the table.
+    """Read a document's messages if its format is not in the table of formats.
 
     Return None if they already have OpenAI's format.
     """
