@@ -72,7 +72,7 @@ def test_every_point_of_a_receipt_is_what_allocate_says(
         assert each["history"] == f"{plan.remainder:,}"
         assert each["planned"] == f"planned {plan.remainder:,}"
         window = f"{plan.budget.window:,}"
-        assert each["window"] == window or each["window"].startswith(f"{window}: "), (
+        assert each["window"] == window or each["window"].startswith(f"{window} ("), (
             "it snaps, and says so"
         )
 
