@@ -50,7 +50,7 @@ or give the section a cap in tokens.
     if budget.remainder is not None and budget.remainder not in sections:
         unknown = unknown_name("remainder", budget.remainder, sections)
         raise ValueError(
-            f"{unknown} {'You can also make' if sections else 'Make'} a Budget with an Allocation of that name."
+            f"{unknown} {'You can also make' if sections else 'Use'} a Budget with an Allocation of that name."
         )
 
     # No floor exceeds its cap; a section whose items compete for the pool has no floor, weight or reserve.
@@ -143,7 +143,7 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
     """
     wrong = next(iter(sections))
     return LookupError(
-        f"{unknown_name('section', wrong, names)} {'You can also make' if names else 'Make'} a Budget with an "
+        f"{unknown_name('section', wrong, names)} {'You can also make' if names else 'Use'} a Budget with an "
         "Allocation of that name, or set undeclared='pool'."
     )
 
