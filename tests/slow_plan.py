@@ -26,7 +26,7 @@ from budgetkit.plan.decisions import (
     WINDOW_FULL,
     Decisions,
     Grant,
-    full,
+    reason_when_full,
 )
 from budgetkit.plan.fitting import Cut
 from budgetkit.plan.items import Items
@@ -58,7 +58,7 @@ def slow_fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = No
     ) in budget.allocations:  # only now is it known whether the window was full, or the pool alone
         rows = columns.rows(allocation.section)
         rows = rows[choice.reasons[rows] == WINDOW_FULL]
-        choice.reasons[rows] = full(budget, allocation, plan.free)
+        choice.reasons[rows] = reason_when_full(budget, allocation, plan.free)
     return raise_if_overrun(plan)
 
 
