@@ -375,7 +375,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
     explorer = BudgetExplorer("chat", conversation(40), window=1_000)
     explorer.move("output", "60%")
     assert "exceed the window" in explorer.status
-    assert explorer.view.state["status"]["more"][0].startswith("At turn 40 conversation loses ")
+    assert explorer.view.state["status"]["more"][0].startswith("At turn 40, conversation loses ")
 
 
 # --- errors: one sentence, and what held still holds ----------------------------------------------

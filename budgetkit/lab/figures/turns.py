@@ -335,7 +335,7 @@ def _draw_counts(table: Columns) -> Spec:
 def _say_counts(table: Columns) -> str:
     error = table["error"][-1]
     way = "too low" if error < 0 else "too high"
-    return f"At turn {table['turn'][-1]:,} the count is {abs(error):,} tokens {way}"
+    return f"At turn {table['turn'][-1]:,}, the count is {abs(error):,} tokens {way}"
 
 
 #: Draw a cheap counter's error in a conversation, and its effect on the history budget.

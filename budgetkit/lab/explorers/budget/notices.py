@@ -44,7 +44,7 @@ def status(stage: BudgetStage) -> Data:
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
         warnings = [
-            f"At turn {results.turn:,} {text}" if text.startswith(section) else text
+            f"At turn {results.turn:,}, {text}" if text.startswith(section) else text
             for text in warnings
         ]
     sentences += warnings
