@@ -18,6 +18,7 @@ from typing import Any
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, as_text, content_of, objects_in
+from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import notes_of
 
 _DEEPEST = 40
@@ -150,14 +151,14 @@ def _result(id: Any, text: str, native: Any = None) -> Data:
 
 def _rounds(request: Raw) -> Iterator[Data]:
     """Yield each round's answer, calls and results."""
-    results = value_at(request, "result.metadata.toolCallResults")
+    results = as_object(value_at(request, "result.metadata.toolCallResults"))
     for turn in objects_in(value_at(request, "result.metadata.toolCallRounds")):
         calls = objects_in(turn.get("toolCalls"))
         text = turn.get("response")
         thought = value_at(turn, "thinking.text")
         yield _answer(text if isinstance(text, str) else None, thought, calls, turn)
         for call in calls:
-            result = value_at(results, str(call.get("id")))
+            result = results.get(str(call.get("id")))
             if result is not None:
                 content = value_at(result, "content") or result
                 yield _result(call.get("id"), "\n".join(_leaves(content)), result)
