@@ -134,8 +134,8 @@ def _question(request: Raw) -> Data:
 
 def _answer(text: Any, thought: Any, calls: Sequence[Raw], native: Any) -> Data:
     """Return an answer as a record of parts."""
-    said = {"thinking": as_text(thought), "text": as_text(text)}
-    parts = [{"type": kind, kind: words} for kind, words in said.items() if words]
+    texts = {"thinking": as_text(thought), "text": as_text(text)}
+    parts = [{"type": kind, kind: content} for kind, content in texts.items() if content]
     return {
         "role": "assistant",
         "content": content_of([*parts, *map(dict, calls)]),
@@ -278,16 +278,16 @@ def _name(value: Any) -> str | None:
     return value or None if isinstance(value, str) else None
 
 
-def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:
+def _leaves(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield the texts of a tool result, which may be a tree."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list) and room:
+    elif isinstance(value, list) and depth:
         for entry in value:
-            yield from _leaves(entry, room - 1)
-    elif isinstance(value, Mapping) and room:
+            yield from _leaves(entry, depth - 1)
+    elif isinstance(value, Mapping) and depth:
         if isinstance(value.get("text"), str):
             yield value["text"]
         for name in ("value", "content", "node", "children"):
             if name in value:
-                yield from _leaves(value[name], room - 1)
+                yield from _leaves(value[name], depth - 1)
