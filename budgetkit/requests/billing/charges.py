@@ -73,15 +73,15 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 # Fields with a model's thinking in OpenAI's chat format: those in recorded calls, and others.
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details")
-_OTHER_THINKING: tuple[str, ...] = (
+_OTHER_THINKING = (
     "thinking_blocks",
     "thinking",
     "reasoning_text",
     "reasoning_opaque",
-)
-_OTHER_THINKING += tuple(
-    f"provider_specific_fields.{name}"
-    for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+    *(
+        f"provider_specific_fields.{name}"
+        for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+    ),
 )
 _THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKING)}
 
@@ -179,17 +179,9 @@ def blocks_of(message: Message) -> list[Raw]:
 
 # Keys of a schema; some providers' tool formats leave out the texts under these keys.
 _APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
-
-
 _APART |= {"patternProperties", "additionalProperties", "propertyNames", "dependentSchemas"}
-
-
 _APART |= {"unevaluatedItems", "unevaluatedProperties", "additionalItems"}
-
-
 _CHOICES = frozenset({"anyOf", "any_of", "oneOf"})
-
-
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
