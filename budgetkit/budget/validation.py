@@ -85,15 +85,15 @@ or give the section a cap in tokens.
                 f"{brief(section)} 0 tokens. "
                 f"Choose a window of {smallest:,} or more, or give the section a cap in tokens."
             )
-    check_room(budget.window, budget.reserved, budget.capped)
+    check_window(budget.window, budget.reserved, budget.capped)
 
 
-def check_room(window: int, reserved: int, capped: int) -> None:
+def check_window(window: int, reserved: int, capped: int) -> None:
     """Check that reserves and caps fit in the window.
 
     Examples
     --------
-    >>> check_room(1_000, 600, 500)
+    >>> check_window(1_000, 600, 500)
     Traceback (most recent call last):
     ...
     ValueError: Reserves (600) and caps (500) exceed the window (1,000) by 100 tokens. Lower a cap or a reserve.
