@@ -326,8 +326,8 @@ class Budget:
         unknown = [name for name in lines if name not in names and name != "window"]
         if unknown:
             raise LookupError(
-                f"{unknown_name('reserve or section', unknown[0], ['window', *sorted(names)])} To add a section, make "
-                "a new Budget with another Allocation."
+                f"{unknown_name('reserve or section', unknown[0], ['window', *sorted(names)])} "
+                f"{validation.NEW_SECTION}."
             )
         # Unchanged fields were checked when this budget was made.
         changed = object.__new__(type(self))

@@ -18,6 +18,8 @@ from budgetkit.budget.quoting import brief, many, quoted
 
 Budget = Any  # of budget.py, which imports this module
 OUTPUT = "output"
+#: The fix for an unknown section, beside choosing another name.
+NEW_SECTION = "Give a new section its own Allocation in the Budget"
 
 
 def check_lines(budget: Budget) -> None:
@@ -45,13 +47,10 @@ or give the section a cap in tokens.
         if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
                 f"{unknown_name(f'section for reserve {brief(reserve.name)}:', reserve.serves, sorted(served))} "
-                "You can also make a Budget with an Allocation of that name."
+                f"{NEW_SECTION}."
             )
     if budget.remainder is not None and budget.remainder not in sections:
-        unknown = unknown_name("remainder", budget.remainder, sections)
-        raise ValueError(
-            f"{unknown} {'You can also make' if sections else 'Use'} a Budget with an Allocation of that name."
-        )
+        raise ValueError(f"{unknown_name('remainder', budget.remainder, sections)} {NEW_SECTION}.")
 
     # No floor exceeds its cap; a section whose items compete for the pool has no floor, weight or reserve.
     caps = budget.caps
@@ -86,15 +85,15 @@ or give the section a cap in tokens.
                 f"{brief(section)} 0 tokens. "
                 f"Choose a window of {smallest:,} or more, or give the section a cap in tokens."
             )
-    check_room(budget.window, budget.reserved, budget.capped)
+    check_window(budget.window, budget.reserved, budget.capped)
 
 
-def check_room(window: int, reserved: int, capped: int) -> None:
+def check_window(window: int, reserved: int, capped: int) -> None:
     """Check that reserves and caps fit in the window.
 
     Examples
     --------
-    >>> check_room(1_000, 600, 500)
+    >>> check_window(1_000, 600, 500)
     Traceback (most recent call last):
     ...
     ValueError: Reserves (600) and caps (500) exceed the window (1,000) by 100 tokens. Lower a cap or a reserve.
@@ -138,13 +137,12 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
 
     Examples
     --------
-    >>> print(unknown_section(["memroy"], ["memory"]).args[0].partition(" You ")[0])
+    >>> print(unknown_section(["memroy"], ["memory"]).args[0].partition(" Give ")[0])
     Unknown section 'memroy'. Did you mean 'memory'? Choose one of: 'memory'.
     """
     wrong = next(iter(sections))
     return LookupError(
-        f"{unknown_name('section', wrong, names)} {'You can also make' if names else 'Use'} a Budget with an "
-        "Allocation of that name, or set undeclared='pool'."
+        f"{unknown_name('section', wrong, names)} {NEW_SECTION}, or set undeclared='pool'."
     )
 
 

@@ -45,7 +45,7 @@ _KINDS: Raw = {
 #: Settings that the saved sizes depend on; changing one would mix two kinds of tokens.
 _MEASURES = ("counter", "framing", "roles", "section")
 #: Settings that are plain data already.
-_AS_THEY_ARE = ("shorten", "tell", "overrun", "start_on", "form")
+_PLAIN_FIELDS = ("shorten", "tell", "overrun", "start_on", "form")
 _TRIAL_CONTEXT = PruningContext(
     tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
 )
@@ -77,7 +77,7 @@ class SavedSettings:
             framing=_plain_framing(rules.framing, rules.count, model),
             roles=_plain_roles(roles),
             section=section,
-            **{name: getattr(rules, name) for name in _AS_THEY_ARE},
+            **{name: getattr(rules, name) for name in _PLAIN_FIELDS},
         )
 
     def keywords(self, overridden: Collection[str]) -> Data:
@@ -313,5 +313,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "counter": _read_counter,
     "framing": _read_framing,
     "roles": _read_roles,
-    **dict.fromkeys(("section", *_AS_THEY_ARE), lambda value: value),
+    **dict.fromkeys(("section", *_PLAIN_FIELDS), lambda value: value),
 }

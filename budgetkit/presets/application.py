@@ -11,7 +11,7 @@ from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, amount_of, check_tokens
 from budgetkit.budget.budget import Budget, WindowKind
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.validation import check_room
+from budgetkit.budget.validation import check_window
 from budgetkit.files import Table, read_toml
 from budgetkit.models import Model, model, resolve
 
@@ -41,7 +41,7 @@ def window_of(window: Window) -> dict[str, Any]:
         window = model(window)  # warns about a model that has ended
     if isinstance(window, Model):
         return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
-    check_room(tokens := check_tokens("window", window), 0, 0)
+    check_window(tokens := check_tokens("window", window), 0, 0)
     return {"window": tokens}
 
 
@@ -324,7 +324,7 @@ def working_memory(
         **size,
     )
     if output != OUTPUT_TOKENS:  # in a small window the default is shown as a deficit
-        check_room(budget.window, budget.reserved, 0)
+        check_window(budget.window, budget.reserved, 0)
     return budget
 
 

@@ -364,11 +364,11 @@ def _clear_results(cut: Cut, history: History) -> None:
     if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
         return
     leaving: list[int] = []
-    gain = context = 0
+    gain = newest = 0  # tokens saved, and tokens of the newest results
     for place, slot in enumerate(sorted(history.whole_results, reverse=True)):
         size = history.size[slot]
-        context += size
-        if place < cut.intact or context <= cut.intact_tokens:
+        newest += size
+        if place < cut.intact or newest <= cut.intact_tokens:
             continue
         if size <= cut.placeholder:
             history.leave_whole(slot)

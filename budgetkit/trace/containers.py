@@ -205,7 +205,7 @@ class Opener:
             content = _content(stream, name)
             outflow = self.outflow or Outflow(name, len(content))
             yield name, TableReader(name, self.columns).binary(content, kind, outflow)
-        elif encoding := _wide(head):
+        elif encoding := _wide_encoding(head):
             text = _content(stream, name).decode(encoding, "replace")
             utf8 = io.BytesIO(text.encode("utf-8", "replace"))
             yield from replace(self, progress=None).parts(utf8, name)
@@ -336,10 +336,10 @@ def _content(stream: BinaryIO, name: str) -> bytes:
     return bytes(content)
 
 
-def _wide(head: bytes) -> str:
+def _wide_encoding(head: bytes) -> str:
     """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
-    found = _WIDE.match(head)
-    return (found and found.lastgroup) or ""
+    match = _WIDE.match(head)
+    return (match.lastgroup or "") if match else ""
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:

@@ -17,17 +17,28 @@ from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.conversation import Trace
 
-_OPTIONAL = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
-_OPTIONAL += ["billed_input_tokens", "billed_output_tokens"]
+_OPTIONAL = [
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "billed_input_tokens",
+    "billed_output_tokens",
+]
 _TIMES = ["time", "started"]
 # The columns, and their values in records that lack them.
 _DEFAULTS: Mapping[str, Any] = {
     "message_index": -1,
     "model": "",
     **dict.fromkeys(
-        ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"], 0
+        [
+            "input_tokens",
+            "output_tokens",
+            "cache_read_tokens",
+            "cache_write_tokens",
+            "context_tokens",
+            "fresh_tokens",
+        ],
+        0,
     ),
-    **dict.fromkeys(["context_tokens", "fresh_tokens"], 0),
     **dict.fromkeys(_OPTIONAL, -1),
     **dict.fromkeys(_TIMES, 0.0),
     **dict.fromkeys(["side_chain", "left", "is_summary"], False),

@@ -377,7 +377,7 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             number = varint()
             return number >> 1 ^ -(number & 1)
         else:
-            raise ValueError("the file has a structure of an unknown structure")
+            raise ValueError("a field of the footer or of a page header has an unknown type")
         return None
 
     fields: dict[int, Any] = {}

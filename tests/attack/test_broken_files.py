@@ -16,9 +16,15 @@ from pathlib import Path
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.checking import growth
+from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
+from budgetkit.extras.shell.pytest_plugin import check_files
 from budgetkit.files import data_path
 from tests import made_sessions
+
+HELLO = '[{"role": "user", "content": "Hello"}]'
+BUDGET = bk.presets.chat(2_000, output=500)
 
 # Every byte of a table in turn; a library that reads past its end, or throws where nothing catches, ends this process.
 _EACH_BYTE = """
@@ -62,7 +68,7 @@ def test_a_table_with_a_broken_byte_ends_no_process(kind: str, tmp_path: Path) -
 def test_a_zip_with_a_file_without_a_name_is_read(tmp_path: Path) -> None:
     path = tmp_path / "chat.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("chat.json", '[{"role": "user", "content": "Hello"}]')
+        archive.writestr("chat.json", HELLO)
         nameless = zipfile.ZipInfo("x")
         archive.writestr(nameless, "")
         nameless.filename = ""
@@ -73,8 +79,14 @@ def test_names_in_a_zip_may_begin_at_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "chats.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("./a.json", "b.json", ".hidden.json"):
-            archive.writestr(name, '[{"role": "user", "content": "Hello"}]')
+            archive.writestr(name, HELLO)
     assert len(bk.load_traces(path)) == 2
+
+
+def make_database(folder: Path, script: str) -> None:
+    """Write OpenCode's database with an SQL script."""
+    with closing(sqlite3.connect(folder / "opencode.db")) as connection:
+        connection.executescript(script)
 
 
 _ENDLESS = """
@@ -87,8 +99,7 @@ CREATE VIEW part AS SELECT id, id AS message_id, session_id, time_created, data 
 
 
 def test_a_database_whose_view_never_ends_is_listed_as_unreadable(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
-        connection.executescript(_ENDLESS)
+    make_database(tmp_path, _ENDLESS)
     code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
     command = [sys.executable, "-c", code, str(tmp_path)]
     environment = {**os.environ, "BUDGETKIT_CACHE": ""}
@@ -102,24 +113,34 @@ CREATE TABLE message (id TEXT, session_id TEXT, time_created, time_updated, data
 """
 
 
-@pytest.mark.parametrize("when", ["9e999", "9223372036854775", "'soon'", "-9223372036854775"])
-def test_a_session_changed_in_no_year_of_the_calendar_is_listed(when: str, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
-        connection.executescript(
-            f"{_TABLES} INSERT INTO session (id) VALUES ('ses_1');"
-            f"INSERT INTO message VALUES ('m', 'ses_1', 1, {when}, '{{}}')"
-        )
-    assert len(bk.sessions(tmp_path)) == 1
+_COMPUTED = _TABLES.replace("directory TEXT", "directory AS (hex(zeroblob(1000)))")
 
 
-def test_a_computed_column_is_not_read(tmp_path: Path) -> None:
-    computed = _TABLES.replace("directory TEXT", "directory AS (hex(zeroblob(1000)))")
-    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
-        connection.executescript(
-            f"{computed} INSERT INTO session (id) VALUES ('ses_1');"
-            "INSERT INTO message VALUES ('m', 'ses_1', 1, 1, '{}')"
-        )
-    assert [Path(path).name for path in bk.sessions(tmp_path)["path"]] == ["opencode.db"]
+def rows_of(id: str, changed: str = "1") -> str:
+    """Return the SQL for a session with one message, and the time of its last change."""
+    return (
+        f"INSERT INTO session (id) VALUES ('{id}');"
+        f"INSERT INTO message VALUES ('m', '{id}', 1, {changed}, '{{}}');"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "changed", "listed"),
+    [
+        (_TABLES, "9e999", "opencode.db"),
+        (_TABLES, "9223372036854775", "opencode.db/ses_1"),
+        (_TABLES, "'soon'", "opencode.db"),
+        (_TABLES, "-9223372036854775", "opencode.db/ses_1"),
+        (_COMPUTED, "1", "opencode.db"),
+    ],
+    ids=["infinity", "late", "word", "early", "computed column"],
+)
+def test_a_database_with_an_odd_column_is_listed(
+    tables: str, changed: str, listed: str, tmp_path: Path
+) -> None:
+    make_database(tmp_path, tables + rows_of("ses_1", changed))
+    paths = [Path(path).relative_to(tmp_path).as_posix() for path in bk.sessions(tmp_path)["path"]]
+    assert paths == [listed]
 
 
 def test_an_id_in_a_database_names_no_file_elsewhere(tmp_path: Path) -> None:
@@ -127,11 +148,7 @@ def test_an_id_in_a_database_names_no_file_elsewhere(tmp_path: Path) -> None:
     shutil.copy(data_path("traces/made-up-session.jsonl"), outside)
     inside = tmp_path / "inside"
     inside.mkdir()
-    with closing(sqlite3.connect(inside / "opencode.db")) as connection:
-        connection.executescript(
-            f"{_TABLES} INSERT INTO session (id) VALUES ('{outside}');"
-            f"INSERT INTO message VALUES ('m', '{outside}', 1, 1, '{{}}')"
-        )
+    make_database(inside, _TABLES + rows_of(str(outside)))
     (row,) = bk.sessions(inside, billed=True).to_dict("records")
     assert Path(row["path"]) == inside / "opencode.db"
     assert row["requests"] != 139
@@ -227,29 +244,23 @@ def test_an_unreadable_number_of_a_bill_is_not_dropped_in_silence(
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "problem"),
     [
-        "content: my SECRET: is: this",
-        'content: "SECRET',
-        "? [SECRET]",
-        "content: @SECRET",
-        'content: "\\qSECRET"',
-        "content: !x SECRET",
+        ("content: my SECRET: is: this", r"invalid YAML \(.*line \d"),
+        ('content: "SECRET', r"invalid YAML \(.*line \d"),
+        ("? [SECRET]", r"invalid YAML \(.*line \d"),
+        ("content: @SECRET", r"invalid YAML \(.*line \d"),
+        ('content: "\\qSECRET"', r"invalid YAML \(.*line \d"),
+        ("content: !x SECRET", r"invalid YAML \(.*line \d"),
+        ("content: SECRET\n  content: two", "a key appears twice"),
     ],
 )
-def test_an_error_about_yaml_quotes_no_text(line: str, tmp_path: Path) -> None:
+def test_an_error_about_yaml_quotes_no_text(line: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "chat.yaml"
     path.write_text(f"- role: user\n  {line}\n")
-    with pytest.raises(ValueError, match=r"invalid YAML \(.*line \d") as error:
+    with pytest.raises(ValueError, match=problem) as error:
         bk.load_trace(path)
     assert "SECRET" not in str(error.value)
-
-
-def test_yaml_with_a_repeated_key_is_refused_as_json_is(tmp_path: Path) -> None:
-    path = tmp_path / "chat.yaml"
-    path.write_text("- role: user\n  content: one\n  content: two\n")
-    with pytest.raises(ValueError, match="a key appears twice"):
-        bk.load_trace(path)
 
 
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
@@ -270,3 +281,37 @@ def test_utf_32_is_read_whole(name: str, text: str, encoding: str, tmp_path: Pat
 @pytest.mark.parametrize("option", ["--baseline", "--save-baseline"])
 def test_an_empty_path_of_a_baseline_is_refused(option: str) -> None:
     assert run(["check", "support-chat", option, ""]) == 2
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+@pytest.mark.parametrize(
+    ("broken", "is_refused"),
+    [
+        ('{"messages": [{"role": "user", "content": "cut of', True),
+        ('{"messages": [], "messages": []}', True),
+        ('[{"role": "user", "content": 5}]', True),
+        ('{"name": "settings"}', False),
+    ],
+)
+def test_a_broken_file_in_a_folder_closes_the_gate(
+    broken: str, is_refused: bool, tmp_path: Path
+) -> None:
+    """It was left out with a note, and the rest of the folder opened the gate."""
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    (chats / "a.json").write_text(HELLO)
+    (chats / "b.json").write_text(broken)
+    (chats / "README.md").write_text("Our chats.")
+    budget = tmp_path / "budget.json"
+    budget.write_text(bk.state.to_json(BUDGET))
+    assert run(["check", "-b", str(budget), str(chats)]) == (2 if is_refused else 0)
+    if is_refused:
+        with pytest.raises(ValueError, match="b.json"):
+            check_files(BUDGET, traces=str(chats))
+
+
+def test_a_baseline_names_each_section_once(tmp_path: Path) -> None:
+    baseline = tmp_path / "base.json"
+    baseline.write_text('{"budgetkit": 1, "sections": {"system": 50, "system": 105}}')
+    with pytest.raises(ValueError, match="Duplicate key 'system'"):
+        growth(str(baseline), check(BUDGET, prompts={"system": "Be brief."}))

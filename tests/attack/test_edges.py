@@ -132,3 +132,23 @@ def test_a_deep_text_is_no_conversation(text: str) -> None:
     """On 0.3.0 it ended in a RecursionError."""
     with pytest.raises(ValueError, match="^Not a saved conversation: RecursionError"):
         bk.Conversation.from_json(text)
+
+
+@pytest.mark.parametrize("deep", ["[" * 40_000, '{"a":' * 10_000 + "1" + "}" * 10_000])
+def test_a_deep_configuration_is_an_error_in_words(
+    deep: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deep.json").write_text(deep)
+    assert run(["count", "--as", "servers", str(tmp_path / "deep.json")]) == 2
+    assert "nested too deeply" in capsys.readouterr().err
+
+
+def test_an_explorer_writes_no_escape_sequences(tmp_path: Path) -> None:
+    file = tmp_path / "talk.json"
+    file.write_text(
+        json.dumps({"id": "a\x1b[31mb\u202ec", "messages": [{"role": "user", "content": "Why?"}]}),
+        encoding="utf-8",
+    )
+    shown = repr(bk.ConversationExplorer(bk.load_trace(file)))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown

@@ -378,3 +378,14 @@ def test_a_summary_that_asks_for_a_request_in_another_thread_is_refused() -> Non
     talk = talk_with(asking)
     request = asyncio.run(asyncio.wait_for(talk.arequest(), PATIENCE))
     assert request.summaries
+
+
+def test_an_empty_summary_is_refused_and_changes_nothing() -> None:
+    empty = ["", " "]
+    talk = talk_with(lambda _: empty.pop() if empty else "Short.")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="The summary is empty"):
+            talk.request()
+    sent = talk.request()
+    assert sent.messages == talk_with(lambda _: "Short.").request().messages
+    assert "Short." in json.dumps(sent.messages)

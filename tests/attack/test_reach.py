@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
+from time import perf_counter
 from typing import Any, get_type_hints
 
 import pytest
 
 import budgetkit as bk
+from budgetkit.lab.explorers.reach import Reach
 
 TALK = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 SECRET = "TOPSECRET"
@@ -277,3 +279,16 @@ def test_a_manifest_lists_only_files_of_its_folder(folder: Path) -> None:
     send(explorer, {"kind": "path", "path": "texts"})
     assert "texts" in explorer.settings.corpus
     assert SECRET not in shown(explorer)
+
+
+def test_a_pattern_does_not_search_the_folder_again_and_again(tmp_path: Path) -> None:
+    folder = tmp_path
+    for _ in range(12):
+        for name in "abc":
+            (folder / name).mkdir()
+        folder /= "a"
+    began = perf_counter()
+    with pytest.raises(PermissionError, match=r"\*\* twice"):
+        Reach(tmp_path).file("**/" * 30 + "x")
+    assert perf_counter() - began < 1
+    assert Reach(tmp_path).file("**/x")

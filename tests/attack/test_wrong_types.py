@@ -244,3 +244,9 @@ def test_a_limit_beyond_all_tokens_is_refused_in_words() -> None:
         match=r"^Invalid limit: a whole number of about 400 digits\. Use a whole number from 0 to [\d,]+\.$",
     ):
         bk.truncation.truncate("Why?", 10**400, "o200k_base")
+
+
+def test_tool_calls_of_a_wrong_type_are_an_error_in_words() -> None:
+    talk = bk.Conversation(bk.presets.chat(2_000, output=200), model="gpt-5.4")
+    with pytest.raises(ValueError, match="tool_calls of an assistant message"):
+        talk.add({"role": "assistant", "content": "So.", "tool_calls": 5})

@@ -19,6 +19,7 @@ import budgetkit as bk
 from budgetkit import policies
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
+from budgetkit.requests.reading.writing import write_messages
 from tests.conftest import examples
 from tests.provider_rules import RULES
 
@@ -764,3 +765,16 @@ def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(
         5 if form in ("chat", "responses") else 3 if form == "converse" else 4
     )
     assert talk.request().stable == len(request.messages)
+
+
+@pytest.mark.parametrize("form", ["anthropic", "converse"])
+def test_ids_of_calls_are_written_as_the_provider_accepts_them(form: Any) -> None:
+    call = {"id": "functions.x:0", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    messages: list[Raw] = [
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "functions.x:0", "content": "So."},
+    ]
+    written = json.dumps([*write_messages(messages, form).messages], default=str)
+    assert "functions.x:0" not in written
+    assert written.count("functions_x_0") == 2

@@ -398,7 +398,7 @@ def test_the_framing_of_a_model_knows_the_system_text_of_its_template(
     frame = frame_for("qwen2.5-7b")
     assert frame is not None
     monkeypatch.setattr(framing_module, "rules_for", lambda model: FrameRules(frame, model.name))
-    framing_module._cached_by_rules.cache_clear()
+    framing_module._by_rules.cache_clear()
     framing = framing_for("qwen2.5-7b")
-    framing_module._cached_by_rules.cache_clear()
+    framing_module._by_rules.cache_clear()
     assert framing.primed(has_system=False) - framing.primed(has_system=True) == 21

@@ -40,13 +40,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: bk.allocate(BUDGET, {"histroy": 100}),
         LookupError,
         "Unknown section 'histroy'. Did you mean 'history'? Choose one of: 'history'. "
-        "You can also make a Budget with an Allocation of that name, or set undeclared='pool'.",
+        "Give a new section its own Allocation in the Budget, or set undeclared='pool'.",
     ),
     "line": (
         lambda: BUDGET.assign(ouput=100),
         LookupError,
         "Unknown reserve or section 'ouput'. Did you mean 'output'? Choose one of: 'window', 'history', 'output'. "
-        "To add a section, make a new Budget with another Allocation.",
+        "Give a new section its own Allocation in the Budget.",
     ),
     "setting": (
         lambda: bk.presets.rag(8_192, ouput=100),

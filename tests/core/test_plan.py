@@ -447,7 +447,7 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
         (
             lambda b: bk.fit(b, [bk.Item("memroy", 1)]),
             LookupError,
-            "Choose one of: 'memory'. You can also make a Budget with an Allocation",
+            "Choose one of: 'memory'. Give a new section its own Allocation in the Budget",
         ),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "Unknown section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "has no remainder. Pass"),

@@ -245,6 +245,34 @@ def test_a_message_that_states_more_than_it_holds_closes_only_its_own_page(
     assert served.status(f"/api/kernels/{pages[1]}", **pages[0]) == 200
 
 
+@pytest.mark.parametrize(
+    ("offsets", "is_read"),
+    [
+        ([100, 105, 110], True),
+        ([100, 100, 200], True),
+        ([100, 105, *[1, 20_000] * 1_000], False),
+        ([100, 105, 1], False),
+    ],
+)
+def test_a_message_whose_parts_overlap_is_not_read(
+    offsets: list[int], is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page's message of 200 kB took 2.5 GB of the server for all pages."""
+    pytest.importorskip("voila")
+    from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
+
+    from budgetkit.lab.app.serving import Channels
+
+    events: list[Any] = []
+    monkeypatch.setattr(
+        VoilaKernelWebsocketHandler, "on_message", lambda page, message: events.append("read")
+    )
+    page = Channels.__new__(Channels)
+    monkeypatch.setattr(page, "close", lambda code, reason: events.append(code), raising=False)
+    page.on_message(words(len(offsets), *offsets).ljust(20_000))
+    assert events == (["read"] if is_read else [1007])
+
+
 @pytest.mark.parametrize("protocols", ["", "x" + PROTOCOL, "other, another"])
 def test_a_page_that_speaks_another_protocol_is_refused(served: Served, protocols: str) -> None:
     """Voilà reads an answer with the charts' script in another protocol for ever."""

@@ -73,15 +73,15 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 # Fields with a model's thinking in OpenAI's chat format: those in recorded calls, and others.
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details")
-_OTHER_THINKING: tuple[str, ...] = (
+_OTHER_THINKING = (
     "thinking_blocks",
     "thinking",
     "reasoning_text",
     "reasoning_opaque",
-)
-_OTHER_THINKING += tuple(
-    f"provider_specific_fields.{name}"
-    for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+    *(
+        f"provider_specific_fields.{name}"
+        for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+    ),
 )
 _THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKING)}
 
@@ -146,6 +146,20 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
             yield Charge("message", "thinking", (text,), message=index)
 
 
+def carries_thinking(message: Message) -> bool:
+    """Return True if a message contains thinking.
+
+    >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
+    True
+    """
+    raw = message.raw
+    if _THINKING_KEYS.isdisjoint(raw):  # the usual case
+        return False
+    # The original record has thinking without readable text.
+    is_sealed = "native" in raw and raw.get("reasoning_content") == ""
+    return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))
+
+
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
     """Return a note if the billing rules do not cover some thinking.
 
@@ -178,18 +192,25 @@ def blocks_of(message: Message) -> list[Raw]:
 
 
 # Keys of a schema; some providers' tool formats leave out the texts under these keys.
-_APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
-
-
-_APART |= {"patternProperties", "additionalProperties", "propertyNames", "dependentSchemas"}
-
-
-_APART |= {"unevaluatedItems", "unevaluatedProperties", "additionalItems"}
-
-
+_APART = frozenset(
+    {
+        "allOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "prefixItems",
+        "contains",
+        "patternProperties",
+        "additionalProperties",
+        "propertyNames",
+        "dependentSchemas",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "additionalItems",
+    }
+)
 _CHOICES = frozenset({"anyOf", "any_of", "oneOf"})
-
-
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
@@ -234,17 +255,3 @@ def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
             inner = [*as_object(inner).values()]
         if key in _BY_NAME or key in _APART or key in _CHOICES or key == "items":
             yield from _texts_apart(inner, is_inner)
-
-
-def carries_thinking(message: Message) -> bool:
-    """Return True if a message contains thinking.
-
-    >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
-    True
-    """
-    raw = message.raw
-    if _THINKING_KEYS.isdisjoint(raw):  # the usual case
-        return False
-    # The original record has thinking without readable text.
-    is_sealed = "native" in raw and raw.get("reasoning_content") == ""
-    return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))

@@ -417,7 +417,7 @@ def framing_for(model: str | Model) -> Framing:
     of_its_own = resolved.framing
     if of_its_own and not of_its_own.startswith("openai"):
         return FRAMINGS[of_its_own]
-    return _cached_by_rules(resolved, os.environ.get(FOLDERS, ""))
+    return _by_rules(resolved, os.environ.get(FOLDERS, ""))
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
@@ -453,8 +453,12 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     return DEFAULT_FRAMING
 
 
-def _by_rules(model: Model) -> Framing:
-    """Return the framing that applies a model's billing rules."""
+@lru_cache(maxsize=256)
+def _by_rules(model: Model, _folders: str) -> Framing:
+    """Return the framing that applies a model's billing rules.
+
+    They depend on the vocabularies in the user's folders.
+    """
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
         return _openai_framing(rules)
@@ -475,7 +479,3 @@ def _by_rules(model: Model) -> Framing:
         counter=f"calibrated:{model.name}",
         source=f"{estimate.family}: {estimate.source}, read {estimate.date}",
     )
-
-
-# The rules depend on the vocabularies in the user's folders.
-_cached_by_rules = lru_cache(maxsize=256)(lambda model, _: _by_rules(model))

@@ -228,9 +228,11 @@ def count_request(
     for place, message in enumerate(read.messages, start=1):
         for problem, advice in misspelt_keys(as_object(message.raw.get("native", message.raw))):
             warn_caller(f"{problem} in message {place} is not counted. {advice}, or leave it out.")
-    asked = (read.model or _ASSUMED[read.shape]) if model is None else model
-    resolved = resolve(asked)
-    name = model_name(asked)
+    billing_model: str | Model = read.model or _ASSUMED[read.shape]
+    if model is not None:
+        billing_model = model
+    resolved = resolve(billing_model)
+    name = model_name(billing_model)
     rules = rules_for(resolved, host)
     count = counter(resolved)
     billed = replace(read, model=resolved.name)

@@ -115,8 +115,12 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
             return [at for at in inner if at is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
-        elif isinstance(value, list) and step.lstrip("-").isdigit() and int(step) < len(value):
-            value = (value or [None])[int(step)]
+        elif (
+            isinstance(value, list)
+            and step.lstrip("-").isdigit()
+            and -len(value) <= int(step) < len(value)
+        ):
+            value = value[int(step)]
         else:
             return None
     return value

@@ -89,7 +89,10 @@ def read_records(
             skipped += not messages
             read.formats += [record_row.name] if record_row.name else []
         # A record that is not a message may hold the usage of an answer.
-        if value_at(messages[-1], "role") == "assistant" if messages else record_row is not None:
+        may_have_usage = record_row is not None
+        if messages:
+            may_have_usage = value_at(messages[-1], "role") == "assistant"
+        if may_have_usage:
             usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
@@ -276,7 +279,7 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
         [[value["id"]] if kind == "call" else [] for kind, value in parts],
         [value["tool_call_id"] if kind == "result" else None for kind, value in parts],
     )
-    for kind, value in map(parts.__getitem__, order):
+    for kind, value in (parts[place] for place in order):
         if kind == "result" and not has_call:
             early.append(value)
             continue

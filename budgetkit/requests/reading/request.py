@@ -110,11 +110,11 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
     uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
     records = _message_records(raw, shape)
-    said = [record for record in objects_in(records) if "role" in record]
-    for kind, found in (("field", [raw]), ("message_field", said)):
+    messages_as_sent = [record for record in objects_in(records) if "role" in record]
+    for kind, holders in (("field", [raw]), ("message_field", messages_as_sent)):
         uncounted += [
             f"{kind.replace('_', ' ')} {name}"
-            for record in found
+            for record in holders
             for name, value in record.items()
             if value and name not in row[f"{kind}s"].split()
         ]

@@ -55,7 +55,8 @@ def usage_of(
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
     if sent is None:
-        unread = unread or ["input tokens (missing)"] * bool(count["output"])
+        if count["output"] and not unread:
+            unread = ["input tokens (missing)"]
         return named | {"context_tokens": None, "unknown": unread} if unread else None
     sent += count["input_beside"] or 0
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
@@ -212,9 +213,8 @@ def _count(raw: Raw, paths: Iterable[str]) -> int | None:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans
             value = value.get("")
-        if (isinstance(value, str) and value.isdecimal() and len(value) < 20) or (
-            isinstance(value, float) and value.is_integer()
-        ):
+        is_digits = isinstance(value, str) and value.isdecimal() and len(value) < 20
+        if is_digits or (isinstance(value, float) and value.is_integer()):
             value = int(value)
         if type(value) is int:
             return check_tokens(f"{path} of a provider's usage", value)

@@ -37,7 +37,7 @@ def notes_of(numbers: Mapping[str, int]) -> list[str]:
     ['Left out 2 lines of comments.']
     """
     return [
-        words.format(f"{number:,}", "s"[number == 1 :])
+        words.format(f"{number:,}", "" if number == 1 else "s")
         for words, number in numbers.items()
         if number
     ]
@@ -45,10 +45,10 @@ def notes_of(numbers: Mapping[str, int]) -> list[str]:
 
 def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
     """Return a warning about omitted records, with the first five kinds."""
+    if not kinds:
+        return []
     examples = quoted((f"{kind:.40} ({number:,})" for kind, number in kinds.items()), 5, str)
-    return [f"Left out {many(sum(kinds.values()), 'record')} of unknown kinds: {examples}."] * bool(
-        kinds
-    )
+    return [f"Left out {many(sum(kinds.values()), 'record')} of unknown kinds: {examples}."]
 
 
 def with_warnings(conversation: Raw, *notes: str) -> Data:

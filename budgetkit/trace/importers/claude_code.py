@@ -232,7 +232,7 @@ def _conversation(
     level: Any = None
     level_before: Any = None
     left_messages = left_requests = roleless = copied = 0
-    told = 0  # requests before the newest result of a run
+    summed = 0  # requests before the newest result of a run
     entries = deque(_entries(lines))
     numbers = [line for line, _ in lines]
     lines.clear()
@@ -241,8 +241,8 @@ def _conversation(
         record = entry.record
         start = len(read.messages)
         if record.get("type") == "result":
-            _apply_result(usage, told, billed(record.get("usage"), None, None))
-            told = len(usage)
+            _apply_result(usage, summed, billed(record.get("usage"), None, None))
+            summed = len(usage)
         ids = (record.get("id"), record.get("uuid"))
         places |= dict.fromkeys(filter(_name, ids), start) | {("line", entry.line): start}
         boundary = value_at(record, "compactMetadata") or boundary

@@ -18,6 +18,7 @@ from typing import Any
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, as_text, content_of, objects_in
+from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import notes_of
 
 _DEEPEST = 40
@@ -133,8 +134,8 @@ def _question(request: Raw) -> Data:
 
 def _answer(text: Any, thought: Any, calls: Sequence[Raw], native: Any) -> Data:
     """Return an answer as a record of parts."""
-    said = {"thinking": as_text(thought), "text": as_text(text)}
-    parts = [{"type": kind, kind: words} for kind, words in said.items() if words]
+    texts = {"thinking": as_text(thought), "text": as_text(text)}
+    parts = [{"type": kind, kind: content} for kind, content in texts.items() if content]
     return {
         "role": "assistant",
         "content": content_of([*parts, *map(dict, calls)]),
@@ -150,14 +151,14 @@ def _result(id: Any, text: str, native: Any = None) -> Data:
 
 def _rounds(request: Raw) -> Iterator[Data]:
     """Yield each round's answer, calls and results."""
-    results = value_at(request, "result.metadata.toolCallResults")
+    results = as_object(value_at(request, "result.metadata.toolCallResults"))
     for turn in objects_in(value_at(request, "result.metadata.toolCallRounds")):
         calls = objects_in(turn.get("toolCalls"))
         text = turn.get("response")
         thought = value_at(turn, "thinking.text")
         yield _answer(text if isinstance(text, str) else None, thought, calls, turn)
         for call in calls:
-            result = value_at(results, str(call.get("id")))
+            result = results.get(str(call.get("id")))
             if result is not None:
                 content = value_at(result, "content") or result
                 yield _result(call.get("id"), "\n".join(_leaves(content)), result)
@@ -277,16 +278,16 @@ def _name(value: Any) -> str | None:
     return value or None if isinstance(value, str) else None
 
 
-def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:
+def _leaves(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield the texts of a tool result, which may be a tree."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list) and room:
+    elif isinstance(value, list) and depth:
         for entry in value:
-            yield from _leaves(entry, room - 1)
-    elif isinstance(value, Mapping) and room:
+            yield from _leaves(entry, depth - 1)
+    elif isinstance(value, Mapping) and depth:
         if isinstance(value.get("text"), str):
             yield value["text"]
         for name in ("value", "content", "node", "children"):
             if name in value:
-                yield from _leaves(value[name], room - 1)
+                yield from _leaves(value[name], depth - 1)

@@ -71,6 +71,22 @@ def test_an_object_answer_and_the_calls_of_a_vercel_span_are_read() -> None:
     assert answer.text == ""
 
 
+@pytest.mark.parametrize(
+    ("results", "texts"),
+    [({"call.1": {"content": "Sun."}}, ["Sun."]), ([{"content": "Sun."}], [])],
+    ids=["an id with a dot", "results without ids"],
+)
+def test_a_tool_result_of_copilot_is_found_by_its_whole_id(results: Any, texts: list[str]) -> None:
+    for id in ("call.1", "-5"):
+        call = {"id": id, "name": "weather", "arguments": "{}"}
+        rounds = [{"response": "Let me look.", "toolCalls": [call]}]
+        metadata = {"toolCallRounds": rounds, "toolCallResults": results}
+        request = {"message": {"text": "How is Oslo?"}, "result": {"metadata": metadata}}
+        chat = {"requests": [request], "requesterUsername": "user", "version": 3}
+        read = [message.text for message in load_trace(chat).messages if message.role == "tool"]
+        assert read == (texts if id == "call.1" else [])
+
+
 @pytest.mark.parametrize("sent", [None, [], {}])
 def test_a_request_without_input_tokens_is_named(sent: Any) -> None:
     counted = usage_of({"input_tokens": sent, "output_tokens": 5}, 1)

@@ -1,0 +1,217 @@
+"""Content that a request sends beside its messages: it is counted, or named and the gate stays closed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.extras.shell.gate import check
+from budgetkit.extras.shell.program import run
+from budgetkit.requests.reading.tools import has_more_pages
+
+LONG = " ".join(f"word{number}" for number in range(400))
+QUESTION: list[Any] = [{"role": "user", "content": "Why?"}]
+CHAT: dict[str, Any] = {"model": "gpt-4o", "messages": QUESTION}
+RESPONSES = {"input": QUESTION}
+CLAUDE = {"model": "claude-sonnet-4-5", "messages": QUESTION, "max_tokens": 10}
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]}
+CONVERSE = {
+    "messages": [{"role": "user", "content": [{"text": "Why?"}]}],
+    "inferenceConfig": {"maxTokens": 10},
+}
+TOOL = {"name": "f", "description": "Look", "input_schema": {"type": "object"}}
+TEXT = {"type": "string", "description": LONG}
+SCHEMA = {"type": "object", "properties": {"a": TEXT}}
+OPEN_SCHEMA = {"type": "object", "additionalProperties": TEXT}
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "1", "fn": {"arguments": LONG}}],
+}
+RESULT = {"role": "tool", "tool_call_id": "1", "content": "So."}
+BUDGET = bk.Budget(
+    4_000,
+    [bk.Reserve("output", 500, serves="output")],
+    [bk.Allocation("system", 200, required=True), bk.Allocation("history", keep="newest")],
+    remainder="history",
+    roles={
+        "system": "system",
+        "tools": "system",
+        "user": "history",
+        "assistant": "history",
+        "current": "history",
+    },
+)
+
+
+def function(**fields: Any) -> list[dict[str, Any]]:
+    """Return a list of one tool in OpenAI's format."""
+    return [{"type": "function", "function": {"name": "f", **fields}}]
+
+
+#: Each body with the exit code of the gate and the beginning of a line that it prints.
+BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
+    "only messages": (CHAT, 0, ""),
+    "schema in Ollama's format": ({**CHAT, "format": {"type": "object"}}, 0, ""),
+    "previous response": ({**RESPONSES, "previous_response_id": "r"}, 1, "estimate:"),
+    "stored conversation": ({**RESPONSES, "conversation": "c"}, 1, "estimate:"),
+    "stored cache": ({**GEMINI, "cachedContent": "c"}, 1, "estimate:"),
+    "prediction": (
+        {**CHAT, "prediction": {"type": "content", "content": "x"}},
+        1,
+        "estimate:",
+    ),
+    "web search": ({**CHAT, "web_search_options": {}}, 1, "estimate:"),
+    "more pages": ({**CHAT, "has_more": True}, 1, "estimate:"),
+    "MCP servers": ({**CLAUDE, "mcp_servers": [{"name": "a"}]}, 1, "estimate:"),
+    "examples of a tool": (
+        {**CLAUDE, "tools": [{**TOOL, "input_examples": [{"city": LONG}]}]},
+        1,
+        "estimate:",
+    ),
+    "answer of a function": (
+        {
+            **GEMINI,
+            "tools": [{"functionDeclarations": [{"name": "f", "response": {"description": LONG}}]}],
+        },
+        1,
+        "estimate:",
+    ),
+    "tools for the model": (
+        {**CONVERSE, "additionalModelRequestFields": {"tools": [{**TOOL, "description": LONG}]}},
+        1,
+        "estimate:",
+    ),
+    "text beside the properties of a tool": (
+        {**CHAT, "tools": function(parameters=OPEN_SCHEMA)},
+        1,
+        "estimate:",
+    ),
+    "answer schema of Anthropic": (
+        {**CLAUDE, "output_format": {"type": "json_schema", "schema": SCHEMA}},
+        1,
+        "cap:",
+    ),
+    "answer schema of OpenAI": (
+        {
+            **CHAT,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "a", "schema": SCHEMA},
+            },
+        },
+        1,
+        "cap:",
+    ),
+    "answer schema of Responses": (
+        {**RESPONSES, "text": {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA}}},
+        1,
+        "cap:",
+    ),
+    "variables of a stored prompt": (
+        {
+            **CONVERSE,
+            "modelId": "arn:aws:bedrock:us-east-1:123456789012:prompt/ABC",
+            "promptVariables": {"a": {"text": LONG}},
+        },
+        2,
+        "Error: Unknown key 'promptVariables'",
+    ),
+    "input beside messages": ({**CHAT, "input": LONG}, 2, "Error: Unknown key 'input'"),
+    "contents beside messages": ({**CHAT, "contents": LONG}, 2, "Error: Unknown key 'contents'"),
+    "body of an SDK": (
+        {**CHAT, "extra_body": {"prompt": LONG}},
+        2,
+        "Error: Unknown key 'extra_body'",
+    ),
+    "misspelt key of a tool": (
+        {**CHAT, "tools": function(Description=LONG)},
+        2,
+        "Error: Unknown key 'Description'",
+    ),
+    "call without a function": (
+        {"model": "gpt-4o", "messages": [*QUESTION, CALL, RESULT, *QUESTION]},
+        2,
+        "Error: A tool call without a function",
+    ),
+    "unknown key of a message": (
+        {**CHAT, "messages": [*QUESTION, {"role": "user", "text_of_it": LONG}], "format": "json"},
+        2,
+        "Error: No 'content' in message 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "code", "line"), BODIES.values(), ids=BODIES)
+@pytest.mark.filterwarnings("ignore")
+def test_the_gate_reads_everything_in_a_recorded_request(
+    body: dict[str, Any],
+    code: int,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps(body), encoding="utf-8")
+    budget = tmp_path / "budget.json"
+    budget.write_text(bk.state.to_json(BUDGET))
+    options = ["--model", "gpt-4o", "--counter", "o200k_base"]
+    assert run(["check", "-b", str(budget), str(request), *options]) == code
+    shown = capsys.readouterr()
+    assert re.search(f"^{re.escape(line)}", shown.out + shown.err, re.MULTILINE)
+
+
+@pytest.mark.parametrize("key", ["body", "contents", "input", "message"])
+def test_a_message_without_content_is_refused(key: str) -> None:
+    """Its text, under another key, counted nothing."""
+    trace = bk.Trace("odd", (bk.Message({"role": "user", key: "word " * 5_000}),))
+    with pytest.raises(ValueError, match="No 'content' in message 1 of odd"):
+        check(BUDGET, traces=[trace], counter="o200k_base")
+
+
+def test_what_google_genai_sends_is_counted() -> None:
+    """Tools under "config", and a cache in snake case, counted nothing."""
+    body = {"model": "gemini-2.5-flash", **GEMINI}
+    tools = [{"function_declarations": [{"name": "ping", "description": "Look. " * 500}]}]
+    inside = bk.count_request({**body, "config": {"tools": tools}})
+    assert inside.tokens == bk.count_request({**body, "tools": tools}).tokens > 500
+    for state in ({"cached_content": "c"}, {"config": {"cached_content": "c"}}):
+        assert bk.count_request({**body, **state}).uncounted == ("server state (cachedContent)",)
+
+
+def test_a_cursor_beside_the_result_means_more_pages() -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "ping"}]}}
+    assert has_more_pages({**answer, "nextCursor": "x"})
+    assert not has_more_pages(answer)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"document": {"format": "txt", "name": "n", "context": LONG, "source": {"text": "So."}}},
+        {"searchResult": {"source": LONG, "title": "t", "content": [{"text": "So."}]}},
+        {
+            "type": "search_result",
+            "source": LONG,
+            "title": "t",
+            "content": [{"type": "text", "text": "So."}],
+        },
+    ],
+    ids=["document", "searchResult", "search_result"],
+)
+def test_the_context_and_the_source_of_a_document_are_counted(part: dict[str, Any]) -> None:
+    body: dict[str, Any] = {"model": "claude-sonnet-4-5", "max_tokens": 10}
+    if "type" not in part:
+        body = {"modelId": "anthropic.claude-sonnet-4-5-20250929-v1:0", "inferenceConfig": {}}
+    why = {"type": "text", "text": "Why?"} if "type" in part else {"text": "Why?"}
+
+    def tokens(part: Any) -> int:
+        messages = [{"role": "user", "content": [part, why]}]
+        return bk.count_request({**body, "messages": messages}).tokens
+
+    assert tokens(part) > 500 + tokens(json.loads(json.dumps(part).replace(LONG, "x")))
