@@ -222,7 +222,7 @@ class TurningFold(Content):
 class BilledFold(reading.BilledFold):
     """Panel with the ledger of the chosen request, after pruning."""
 
-    stage = "the messages that the policy has kept"
+    subject = "the messages that the policy has kept"
 
     def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the whole messages, and the request's other parts.
