@@ -60,9 +60,8 @@ def check_command(
     )
     if checked.cut and limits["most_cut"] is None:
         warn_caller(f"{checked.losing}, and no limit is set. Set one, such as --most-cut 0.1.")
-    changes, since = (
-        ({}, "") if baseline is None else (growth(baseline, checked), Path(baseline).stem)
-    )
+    changes = {} if baseline is None else growth(baseline, checked)
+    since = "" if baseline is None else Path(baseline).stem
     if saved_as is not None:
         save_baseline(saved_as, checked)
     if as_json:
