@@ -48,8 +48,7 @@ function download(name, content) {
 
 function fileButton(text, accept, chosen) {
   const input = element("input", { type: "file", accept, class: "bk-file", tabindex: -1, "aria-hidden": "true" });
-  const button = textButton(text);
-  button.addEventListener("click", () => input.click());
+  const button = textButton(text, {}, () => input.click());
   input.addEventListener("change", () => {
     if (input.files[0]) chosen(input.files[0]);
     input.value = "";
