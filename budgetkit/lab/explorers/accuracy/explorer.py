@@ -33,7 +33,7 @@ from budgetkit.lab.explorers.accuracy.results import (
 )
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, begun
+from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, initial_settings
 from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.commands import SHARED, choose
 from budgetkit.lab.explorers.panel import Number, Panel
@@ -278,7 +278,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         if not (isinstance(budget, str) or callable(budget)):
             window = None  # a budget has its own
         default = None if model == DEFAULT_MODEL else model
-        budget_settings = begun(library, None, budget, default, None, window)
+        budget_settings = initial_settings(library, None, budget, default, None, window)
         if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
