@@ -33,7 +33,7 @@ function createUploads(model, report) {
 
 function tooLarge(file) {
   const size = (file.size / 1024 / 1024).toFixed(1);
-  const text = `${file.name} is ${size} MB, above the upload limit of 20 MB. Type its path into "File" instead.`;
+  const text = `${file.name} is ${size} MB, above the upload limit of 20 MB. Type its path instead.`;
   return { level: "error", text };
 }
 
