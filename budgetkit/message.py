@@ -330,7 +330,9 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
             yield f"Unknown key {brief(key)}", f"Write {brief(meant)}"
     calls = raw.get("tool_calls")
     for call in calls if isinstance(calls, list | tuple) else ():
-        called = call.get("function", call.get("custom")) if isinstance(call, Mapping) else call
+        if not isinstance(call, Mapping):
+            continue
+        called = call.get("function", call.get("custom"))
         if isinstance(called, Mapping):
             for key in called.keys() - _CALLED_KEYS:
                 yield f"Unknown key {brief(key)} of a tool call", "Correct it"

@@ -1056,6 +1056,13 @@ def test_a_misspelt_key_of_a_message_is_named(message: dict[str, Any], warned: s
         bk.count_request({"model": "gpt-4o", "messages": [message]})
 
 
+@pytest.mark.parametrize("call", [None, 3, "look"])
+def test_calls_of_another_form_are_named_as_not_counted(call: object) -> None:
+    content = {"role": "user", "parts": [{"text": "Hello"}], "tool_calls": [call]}
+    count = bk.count_request({"contents": [content]})
+    assert count.uncounted == ("message field tool_calls",)
+
+
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_encrypted_reasoning_leaves_the_interval_open(place: int) -> None:
     """Nobody but OpenAI knows its tokens; before an answer the interval was closed."""

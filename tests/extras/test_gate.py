@@ -15,7 +15,7 @@ import yaml
 
 import budgetkit as bk
 from budgetkit.budget import Allocation, Budget, Reserve
-from budgetkit.extras.shell.checking import grown, growth, save_baseline
+from budgetkit.extras.shell.checking import growth, growth_sentences, save_baseline
 from budgetkit.extras.shell.gate import CheckResult, check
 from budgetkit.extras.shell.inputs import tools_in
 from budgetkit.extras.shell.program import run
@@ -208,7 +208,7 @@ def test_growth_since_a_baseline_is_told_in_tokens(tmp_path: Path) -> None:
     changes = growth(path, now)
     before = gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))
     assert changes == {"system": -4, "tools": now.sections["tools"] - before.sections["tools"]}
-    assert grown({"tools": 1_240}, "main") == ["tools +1,240 tokens since main"]
+    assert growth_sentences({"tools": 1_240}, "main") == ["tools +1,240 tokens since main"]
     assert growth(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))) == {}
 
 

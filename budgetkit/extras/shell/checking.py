@@ -60,9 +60,8 @@ def check_command(
     )
     if checked.cut and limits["most_cut"] is None:
         warn_caller(f"{checked.losing}, and no limit is set. Set one, such as --most-cut 0.1.")
-    changes, since = (
-        ({}, "") if baseline is None else (growth(baseline, checked), Path(baseline).stem)
-    )
+    changes = {} if baseline is None else growth(baseline, checked)
+    since = "" if baseline is None else Path(baseline).stem
     if saved_as is not None:
         save_baseline(saved_as, checked)
     if as_json:
@@ -71,7 +70,9 @@ def check_command(
     if checked.sections:
         title = "Largest demand by section, in tokens"
         show_table(title, ["section", "tokens"], checked.sections.items())
-    show_lines([f"Finding {finding}" for finding in checked.findings] + grown(changes, since))
+    show_lines(
+        [f"Finding {finding}" for finding in checked.findings] + growth_sentences(changes, since)
+    )
     show_lines("\n".join(checked.explanations).split("\n"))
     show_lines([checked.headline])
     return int(not checked.passed)
@@ -112,10 +113,10 @@ def growth(path: str, checked: CheckResult) -> dict[str, int]:
     return {name: tokens for name, tokens in changes.items() if tokens}
 
 
-def grown(changes: Mapping[str, int], since: str) -> list[str]:
+def growth_sentences(changes: Mapping[str, int], since: str) -> list[str]:
     """Return the changes since a baseline, one line each.
 
-    >>> grown({"tools": 1_240, "system": -3}, "main")
+    >>> growth_sentences({"tools": 1_240, "system": -3}, "main")
     ['tools +1,240 tokens since main', 'system -3 tokens since main']
     """
     return [

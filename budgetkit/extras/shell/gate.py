@@ -277,6 +277,8 @@ def check(
         raise ValueError(
             "Nothing to check. Pass conversations, prompts, tools or a model, or strict=True to check the budget alone."
         )
+
+    # The budget, the counter and the tools, converted from any supported form.
     texts = {} if prompts is None else _texts(prompts)
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
@@ -302,6 +304,8 @@ def check(
     # empty.
     if unknown := [section for section in texts if section not in lines.sections]:
         raise unknown_section(unknown, lines.sections)
+
+    # The prompts and tools alone.
     messages = [{"role": "system", "content": text} for text in texts.values()]
     prompt_sizes = dict(zip(texts, framing.messages(messages, count), strict=True))
     section = (lines.roles or DEFAULT_ROLES).get("tools", "tools")
@@ -317,6 +321,8 @@ def check(
         failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
     fixed = {a.section for a in lines.allocations if a.required} | ({section} if tools else set())
     fixed -= {*prompt_sizes, *(failure.section for failure in failures)}
+
+    # The conversations, each with its own demand and all of its uncounted parts.
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
@@ -329,10 +335,10 @@ def check(
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
         uncounted += [*trace.uncounted, *_unwritten(trace.tools, own)]
-        asked = _beside(trace)
+        recorded = _recorded_request(trace)
         # Fields of the file, such as its title, do not belong to the request.
-        uncounted += [part for part in asked.uncounted if not part.startswith("field ")]
-        uncounted += [f"tool {tool_name(tool)}" for tool in asked.tools]
+        uncounted += [part for part in recorded.uncounted if not part.startswith("field ")]
+        uncounted += [f"tool {tool_name(tool)}" for tool in recorded.tools]
         if any(map(trace.fields.get, FURTHER_PAGES)):
             uncounted.append("further pages of messages")
         models.append(model or own_model(trace))
@@ -342,9 +348,9 @@ def check(
         for name, tokens in prompt_sizes.items():
             of_tools = [item.tokens for item in tally.schemas if item.section == name]
             demand[name] = tokens + sum(of_tools)
-        if asked.schema:
-            asked = replace(asked, messages=trace.messages[:1], model=trace.model or "")
-            schema = [charge for charge in own.charges(asked) if charge.kind == "answer schema"]
+        if recorded.schema:
+            recorded = replace(recorded, messages=trace.messages[:1], model=trace.model or "")
+            schema = [charge for charge in own.charges(recorded) if charge.kind == "answer schema"]
             demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
         requests = Requests(lines, one_line(trace.id), demand)
@@ -359,12 +365,13 @@ def check(
             lost += [*pruned.dropped_messages, 0]
     if traces is not None and not cut:
         raise ValueError("No conversations. Pass at least one, or leave traces out.")
+
+    # The failures of all requests together, then the findings.
     largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
-
     find = partial(
         findings,
         budget,
@@ -451,7 +458,7 @@ def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
     return unwritten_tools(request.tools, lambda: framing.charges(request))
 
 
-def _beside(trace: Trace) -> ProviderRequest:
+def _recorded_request(trace: Trace) -> ProviderRequest:
     """Read a recorded request's fields, except its messages and tools."""
     return read_request(
         {**trace.fields, **_NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})}

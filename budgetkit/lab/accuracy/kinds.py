@@ -203,18 +203,18 @@ def language_of(text: str) -> str:
     words = _LETTERS.findall(lower)
     counts = Counter(words)
 
-    def heard(small_words: Iterable[str]) -> int:
+    def occurrences(small_words: Iterable[str]) -> int:
         return sum(counts[word] for word in small_words)
 
     hits = {language: counts.keys() & small for language, small in _WORDS.items()}
-    language = max(hits, key=lambda language: heard(hits[language]))
+    language = max(hits, key=lambda language: occurrences(hits[language]))
     own = hits[language]
-    if len(own) < 2 or heard(own) < _LEAST_WORDS * len(words):
+    if len(own) < 2 or occurrences(own) < _LEAST_WORDS * len(words):
         return ""
     # Similar languages share most small words, and differ in those that only one of them has.
     for other in hits.keys() - {language}:
-        alone = heard(own - _WORDS[other])
-        if alone < max(1, _MARGIN * heard(hits[other] - _WORDS[language])):
+        alone = occurrences(own - _WORDS[other])
+        if alone < max(1, _MARGIN * occurrences(hits[other] - _WORDS[language])):
             return ""
     return language
 

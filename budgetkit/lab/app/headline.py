@@ -24,9 +24,8 @@ from budgetkit.trace import Trace
 CLASSES: Final = MappingProxyType(
     {CODE: ("code", "data", "markup"), CJK: ("cjk prose", "cjk mixed"), PROSE: ("prose",)}
 )
-LARGEST: Final = (
-    1_000_000  # characters to measure; of a longer conversation, every n-th message is measured
-)
+#: Maximum number of characters to measure; of a longer conversation, every n-th message is measured.
+LARGEST: Final = 1_000_000
 
 
 def kind_documents(trace: Trace) -> Corpus:

@@ -21,6 +21,7 @@ from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement, misjudgements
 from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
 from budgetkit.lab.explorers.panel import word_meaning
+from budgetkit.lab.explorers.report import THIN_LINES
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.message import Data
@@ -220,7 +221,7 @@ def _note(room: Room, counters: CounterPair) -> str:
         note = f"Counted with {counters.basis}; no better count is known to compare it with."
     else:
         note = f"Actual tokens if {short_name(counters.cheap)} counts {size}, by {counters.basis}."
-    return f"{note} Each thin line spans 9 of 10 texts."
+    return f"{note}{THIN_LINES}"
 
 
 def _row(

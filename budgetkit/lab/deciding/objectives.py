@@ -259,8 +259,10 @@ class Gain:
         size = percent(abs(self.share)) if abs(self.share) >= 0.0005 else "under 0.1"
         size = f"{size} % " if self.share else "no "
         sentence = f"{what} {objective.than_at_present(size, more=self.share < 0)}{aside}{where}"
-        start = sentence[:1].upper() if self.holds else f"No reliable gain: {sentence[:1]}"
-        sentence = start + sentence[1:]
+        if self.holds:
+            sentence = f"{sentence[:1].upper()}{sentence[1:]}"
+        else:
+            sentence = f"No reliable gain: {sentence}"
         if np.isneginf(self.low):
             sentence += f"; the true saving is at most {percent(self.high)} % with 95 % confidence"
         elif self.high > self.low:

@@ -9,9 +9,10 @@ in each folder
 `settings.py`   the settings as one value (in `results.py`, where they are few)
 `results.py`    everything that follows from the settings
 `charts.py`     key figures, bar and figures
-`notices.py`    sentences (and the set-up as text; the conversation explorer has `texts.py` for it)
+`notices.py`    sentences, and the set-up as text (in `texts.py` for conversation)
 `controls.py`   the controls, and the commands that they send (in `explorer.py` for accuracy)
-`explorer.py`   the class, its reader and its panels
+`folds.py`      the panels of its own (in `why.py` for budget; accuracy has none)
+`explorer.py`   the class and its reader
 =============== ============================================================================
 """
 

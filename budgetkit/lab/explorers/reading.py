@@ -23,7 +23,7 @@ MOST_BARS = 14  # of messages; the table has them all
 class BilledFold(Content):
     """Panel with the ledger of the shown request."""
 
-    stage = "everything that this turn asks for, before any cuts"
+    subject = "everything that this turn asks for, before any cuts"
 
     def parts(self, stage: AnyStage) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
@@ -43,7 +43,7 @@ class BilledFold(Content):
             between = "exact"
         missing = [*counted.uncounted, *left]
         more = f" Not counted: {', '.join(missing)}." if missing else ""
-        note = f"{counted.tokens:,} tokens ({between}) for {self.stage}. Counted by the {counted.counted_by}.{more}"
+        note = f"{counted.tokens:,} tokens ({between}) for {self.subject}. Counted by the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
 

@@ -31,6 +31,8 @@ from budgetkit.message import Data, Message
 SETTLED = 0.7  # seconds without a change until the picture is published again
 _NAMED = 0.08  # smallest share of the bar that shows a name
 _LEFT = "text-align:left"
+#: The end of a strip's note, about lines that only a page with scripts draws.
+THIN_LINES = " Each thin line spans 9 of 10 texts."
 _SMALL = "font-size:12px;color:#767676"
 #: Nothing but the explorer is shown under the picture; without a kernel, JupyterLab would show "model not found" there.
 _ALONE = (
@@ -164,9 +166,7 @@ def strip_table(strip: Data | None) -> Markup:
         element("tr", *(element("td", row[name], style=_LEFT) for name in heads))
         for row in (heads, *strip["rows"])
     ]
-    note = strip["note"].replace(
-        " Each thin line spans 9 of 10 texts.", ""
-    )  # only the page has these lines
+    note = strip["note"].removesuffix(THIN_LINES)
     heading = element("p", element("b", strip["title"]), " ", note)
     return joined([heading, element("table", *rows)])
 

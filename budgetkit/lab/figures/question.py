@@ -391,9 +391,8 @@ def end_labels(
     spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
     ends = {name: line[-1] for name, line in lines.items()}
     lowest = min(map(min, lines.values()))
-    floor = (
-        lowest - gap if lowest < 0 else 0.0
-    )  # below a negative line there is space for its label
+    # Below a negative line there is space for its label.
+    floor = lowest - gap if lowest < 0 else 0.0
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):

@@ -358,10 +358,11 @@ def _list_prices(
     if spelling != name and is_known:
         source += f", of which {brief(model)} is a spelling"
     elif not _is_entry(entry, spelling):
-        source += "" if is_known else f"; {brief(model)} has no price of its own"
+        if not is_known:
+            # The price is that of a model with a similar name.
+            source += f"; {brief(model)} has no price of its own"
+            lacking.append(f"the price of {brief(model)} itself")
         source += f"; {brief(model)} is priced as {entry.id}"
-        # The price is that of a model with a similar name.
-        lacking += [] if is_known else [f"the price of {brief(model)} itself"]
 
     # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id

@@ -127,14 +127,15 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
                 continue
             at = height[here.index]
             ends = here["sent"].map("{:,} tokens after".format)
+            colours = [colour] * len(here)
             if column == "needed":
                 at = [base] * len(here)
                 ends = here["followed"].map({True: "in the prompt", False: "not in the prompt"})
+                colours = [GREEN if is_there else colour for is_there in here["followed"]]
             texts = [
                 f"{title}: {word} at request {request:,}, {end}"
                 for request, end in zip(here["request"], ends, strict=True)
             ]
-            colours = [GREEN if end == "in the prompt" else colour for end in ends]
             mark = {"symbol": symbol, "color": colours, "size": size}
             traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
         words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))

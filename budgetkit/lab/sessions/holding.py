@@ -175,9 +175,8 @@ _PARTS = (
     "page",
     "pages",
 )
-_SEARCH_TOOL = (
-    500  # tokens of a search tool's definition, according to Anthropic's engineers in November 2025
-)
+# Tokens of a search tool's definition, according to Anthropic's engineers in November 2025.
+_SEARCH_TOOL = 500
 
 
 def requests_holding(session: Session) -> pd.DataFrame:

@@ -58,12 +58,8 @@ TAILS = (0, 5_000, 10_000, 20_000, 40_000)
 #: Lifetimes of prompt cache writes, in seconds.
 LIVES = {"5m": 300.0, "1h": 3_600.0}
 _AUTOMATIC = ("auto", None)  # triggers of compactions that were not manual
-_RULES = (
-    "codex",
-    "opencode",
-    "gemini-cli",
-    "cline",
-)  # programs whose files are named like their rule
+# Programs whose files are named like their rule.
+_RULES = ("codex", "opencode", "gemini-cli", "cline")
 _COLUMNS = (
     "value",
     "low",

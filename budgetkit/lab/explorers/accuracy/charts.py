@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Mapping
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Share
+from budgetkit.budget import Share, many
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
@@ -70,14 +70,14 @@ def _errors(results: AccuracyResults) -> list[Data]:
     tip = f"The error of 95 of 100 documents is at most this large, measured on {len(size):,} documents"
     last = _kpi("p95", "95th-percentile error", as_percent(float(size.quantile(0.95))), tip, worst)
     if len(size) < needed(0.05):  # their 95th percentile is their largest
-        tip = f"The largest error of {len(size):,} document{'s' * (len(size) > 1)}; a 95th percentile needs 19"
+        tip = f"The largest error of {many(len(size), 'document')}; a 95th percentile needs 19"
         last = _kpi("p95", "largest error", as_percent(float(size.max())), tip, worst)
     return [
         _kpi(
             "mape",
             "mean error",
             as_percent(size.mean()),
-            f"Mean absolute error of {name}, over {len(size):,} document{'s' * (len(size) > 1)}",
+            f"Mean absolute error of {name}, over {many(len(size), 'document')}",
             shown,
         ),
         _kpi(
@@ -107,7 +107,7 @@ def _costs(results: AccuracyResults) -> list[Data]:
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
         "Share of windows expected to overflow with the current budget. The buffer is a forecast for new texts, "
-        f"based on {buffer.documents:,} measured text{'s' * (buffer.documents > 1)}"
+        f"based on {many(buffer.documents, 'measured text')}"
     )
     return [
         _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),

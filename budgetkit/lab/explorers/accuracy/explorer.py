@@ -33,7 +33,7 @@ from budgetkit.lab.explorers.accuracy.results import (
 )
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, begun
+from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, initial_settings
 from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.commands import SHARED, choose
 from budgetkit.lab.explorers.panel import Number, Panel
@@ -42,7 +42,6 @@ from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Data
-from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import to_dict
 
 CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")
@@ -223,8 +222,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
         The budget affected by the error, or a preset or its name.
-    model : str or Model, default `DEFAULT_MODEL`
-        The model.
+    model : str or Model, optional
+        The model; default: that of the configuration, or `DEFAULT_MODEL`.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the model's.
 
@@ -269,7 +268,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         kind: Sequence[str] | None = None,
         risk: float = 0.05,
         budget: AnyBudget = "chat",
-        model: AnyModel = DEFAULT_MODEL,
+        model: AnyModel | None = None,
         window: int | None = 8_192,
     ) -> None:
         view = self.kind.view()
@@ -277,8 +276,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         budget = read_budget(budget)
         if not (isinstance(budget, str) or callable(budget)):
             window = None  # a budget has its own
-        default = None if model == DEFAULT_MODEL else model
-        budget_settings = begun(library, None, budget, default, None, window)
+        budget_settings = initial_settings(library, None, budget, model, None, window)
         if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:

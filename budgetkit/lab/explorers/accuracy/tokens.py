@@ -11,6 +11,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from budgetkit.budget import many
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.message import Data
@@ -158,8 +159,7 @@ def tip(token: Token) -> str:
     >>> tip(Token(13225, b"Hello", "Hello", 1))
     "token 13225, 5 bytes: b'Hello'"
     """
-    size = f"{len(token.data):,} byte{'s' * (len(token.data) != 1)}"
-    words = f"token {token.number}, {size}: {token.data[:60]!r}"
+    words = f"token {token.number}, {many(len(token.data), 'byte')}: {token.data[:60]!r}"
     if token.shared == 1:
         return words
     return f"{words}; together, {token.shared} tokens form these characters"

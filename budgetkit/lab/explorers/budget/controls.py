@@ -189,7 +189,7 @@ def pin(stage: BudgetStage) -> BudgetSettings:
 def load(stage: BudgetStage, text: str) -> BudgetSettings:
     """Load the budget of a saved state, in JSON or YAML."""
     loaded = (from_json if text.lstrip().startswith("{") else from_yaml)(text)
-    return taken(stage.settings, loaded if isinstance(loaded, Budget) else loaded.budget)
+    return settings_with(stage.settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 
 def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
@@ -202,7 +202,7 @@ def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
         ) from None
 
 
-def begun(
+def initial_settings(
     library: Library,
     trace: Any,
     budget: AnyBudget,
@@ -226,11 +226,11 @@ def begun(
     if isinstance(budget, str) and budget in PRESETS:
         settings = replace(settings, preset=budget)
     else:
-        settings = taken(settings, budget_of(budget, settings.model, window))
+        settings = settings_with(settings, budget_of(budget, settings.model, window))
     return settings if window is None else replace(settings, window=window)
 
 
-def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
+def settings_with(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     """Return the settings for a preset's budget or a custom budget."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:

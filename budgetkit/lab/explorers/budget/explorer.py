@@ -14,7 +14,7 @@ from budgetkit.budget.html import colour
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts, scene
-from budgetkit.lab.explorers.budget.controls import COMMANDS, begun, controls
+from budgetkit.lab.explorers.budget.controls import COMMANDS, controls, initial_settings
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -224,7 +224,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     ) -> None:
         view = self.kind.view()
         library = Library(view.report)
-        settings = begun(library, trace, budget, model, counter, window)
+        settings = initial_settings(library, trace, budget, model, counter, window)
         super().__init__(settings, library, view)
 
     @property

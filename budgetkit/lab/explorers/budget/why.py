@@ -79,7 +79,7 @@ class WhyFold(Content):
             return {**row, "note": "Change the text itself; no setting can."}
         for to in _ways(stage, mend):
             after = replace(stage, settings=to)
-            plan = planned(after)
+            plan = plan_of(after)
             if not _is_lost(plan, of):
                 key = f"{mend.line} {len(self._offers)}"  # two changes may concern the same line
                 self._offers[key] = to
@@ -134,7 +134,7 @@ def _moved(
 ) -> Plan | None:
     """Return the plan after a change, or None if that is impossible."""
     try:
-        after = planned(replace(stage, settings=change(stage, *values)))
+        after = plan_of(replace(stage, settings=change(stage, *values)))
     except (ValueError, LookupError):
         return None
     return None if too_many(after) else after
@@ -153,7 +153,7 @@ def lost_sections(plan: Plan) -> list[str]:
     return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
 
 
-def planned(stage: BudgetStage) -> Plan:
+def plan_of(stage: BudgetStage) -> Plan:
     """Plan the shown turn under other settings."""
     settings = stage.settings
     requests = FileRequests.of(settings, stage.library, stage.results.counter)

@@ -14,7 +14,7 @@ from budgetkit.budget import Budget, brief, many, one_line
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, read_budget
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.controls import begun
+from budgetkit.lab.explorers.budget.controls import initial_settings
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
@@ -256,7 +256,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         view = self.kind.view()
         library = Library(view.report)
         budget = read_budget(budget)
-        base = begun(library, trace, budget, model, counter, window)
+        base = initial_settings(library, trace, budget, model, counter, window)
         chosen_window = None
         is_plain = model is None and window is None and isinstance(budget, str)
         if is_plain and base.model == DEFAULT_MODEL:

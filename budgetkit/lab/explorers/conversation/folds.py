@@ -151,7 +151,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
     names: dict[int, str] = {}
     for place in order[:_MOST_CHOICES]:
         number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
-        gone = f", lost by {lost[place]:,} rule{'s' * (lost[place] > 1)}" if place in lost else ""
+        gone = f", lost by {many(lost[place], 'rule')}" if place in lost else ""
         name = f"message {originals.get(place, place):,} ({messages[place].role})"
         names[place] = f"{name}: {number} {brief(terms[place])}{gone}"
     return names
@@ -222,7 +222,7 @@ class TurningFold(Content):
 class BilledFold(reading.BilledFold):
     """Panel with the ledger of the chosen request, after pruning."""
 
-    stage = "the messages that the policy has kept"
+    subject = "the messages that the policy has kept"
 
     def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the whole messages, and the request's other parts.

@@ -8,10 +8,7 @@ from contextlib import suppress
 from dataclasses import fields
 from datetime import date
 
-from budgetkit.lab.explorers.budget.notices import (
-    budget_program,
-    counter_of,
-)
+from budgetkit.lab.explorers.budget.notices import budget_program, counter_of
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import (
     OWN,

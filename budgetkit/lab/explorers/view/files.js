@@ -33,7 +33,7 @@ function createUploads(model, report) {
 
 function tooLarge(file) {
   const size = (file.size / 1024 / 1024).toFixed(1);
-  const text = `${file.name} is ${size} MB, above the upload limit of 20 MB. Type its path into "File" instead.`;
+  const text = `${file.name} is ${size} MB, above the upload limit of 20 MB. Type its path instead.`;
   return { level: "error", text };
 }
 
@@ -48,8 +48,7 @@ function download(name, content) {
 
 function fileButton(text, accept, chosen) {
   const input = element("input", { type: "file", accept, class: "bk-file", tabindex: -1, "aria-hidden": "true" });
-  const button = textButton(text);
-  button.addEventListener("click", () => input.click());
+  const button = textButton(text, {}, () => input.click());
   input.addEventListener("change", () => {
     if (input.files[0]) chosen(input.files[0]);
     input.value = "";

@@ -60,9 +60,7 @@ function keepInSight(box) {
 
 // A button, first in the tab order, that moves the focus past the controls.
 function skipButton(goal) {
-  const button = element("button", { type: "button", class: "bk-skip" }, "Skip the controls");
-  button.addEventListener("click", () => goal()?.focus());
-  return button;
+  return textButton("Skip the controls", { class: "bk-skip" }, () => goal()?.focus());
 }
 
 // The status when the kernel has stopped.

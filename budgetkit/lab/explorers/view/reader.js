@@ -7,7 +7,7 @@ function createReader(model) {
   const scroll = element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region" }, list);
   const root = element("section", { class: "bk-card bk-reader" }, title, note, scroll);
   const reader = { root, onHover: () => {}, onAsk: () => {} };
-  let expected = null; // a click on a point of a chart asked for this text: it comes into sight
+  let expected = null; // the text that a click on a chart requested, to scroll to
   let lit = null; // the section that the pointer is on
   const light = () => {
     const blocks = [...list.children];
@@ -20,16 +20,16 @@ function createReader(model) {
     if (key !== lit && root.isConnected) light((lit = key));
   };
   reader.paint = () => {
-    const { title: heading, note: said, blocks, follows } = model.get("reader");
+    const { title: heading, note: noteText, blocks, follows } = model.get("reader");
     root.hidden = !heading;
     if (!heading) return;
     if (title.textContent !== heading) scroll.scrollTop = 0;
     say(title, heading);
-    say(note, said ?? "");
+    say(note, noteText ?? "");
     put(scroll, { "aria-label": heading });
     keep(list, blocks.map((block, i) => ({ key: `at ${i}`, ...block })), (block) => makeBlock(reader, block), paintBlock);
     if (lit) light();
-    // In a tab it is as long as the page: its heading comes into sight, under the figure that was clicked.
+    // In a tab, the reader is as long as the page, so scroll only to its heading, under the clicked figure.
     if (follows && follows === expected) (root.closest(".bk-questions") ? title : root).scrollIntoView({ block: "nearest" });
     expected = null;
   };
@@ -43,13 +43,13 @@ function createReader(model) {
 // from 0 to 4 or undefined, and struck text was cut.
 function makeBlock(reader, { why }) {
   const header = element(why ? "button" : "div", { class: "bk-label", tabindex: why && -1, type: why && "button" }, element("b"), element("span"));
-  const told = element("p", { class: "bk-why", hidden: "" });
+  const reason = element("p", { class: "bk-why", hidden: "" });
   const ask = textButton("What would keep it?", { class: "bk-button bk-ask", hidden: "" });
-  const node = element("li", {}, header, told, element("div", { class: "bk-text" }), ...(why ? [ask] : []));
+  const node = element("li", {}, header, reason, element("div", { class: "bk-text" }), ...(why ? [ask] : []));
   const open = () => {
-    told.hidden = node.classList.contains("bk-is-open");
+    reason.hidden = node.classList.contains("bk-is-open");
     node.classList.toggle("bk-is-open");
-    put(header, { "aria-expanded": String(!told.hidden) });
+    put(header, { "aria-expanded": String(!reason.hidden) });
   };
   if (why) node.addEventListener("click", open);
   ask.addEventListener("click", (event) => {
@@ -62,7 +62,7 @@ function makeBlock(reader, { why }) {
 }
 
 function paintBlock(node, { label, mark, level, why, asks, section, color, pieces }) {
-  const [header, told, text, ask] = node.children;
+  const [header, reason, text, ask] = node.children;
   node.asks = asks;
   if (ask) ask.hidden = asks === undefined;
   const isOpen = node.classList.contains("bk-is-open");
@@ -71,7 +71,7 @@ function paintBlock(node, { label, mark, level, why, asks, section, color, piece
   if (why) put(header, { "aria-expanded": String(isOpen) });
   say(header.firstChild, label);
   say(header.lastChild, mark ?? "");
-  say(told, why ?? "");
+  say(reason, why ?? "");
   const made = pieces.map(({ text: content, tone, tip, struck }) =>
     element(struck ? "del" : "span", { class: tone === undefined ? null : `bk-tone bk-tone-${tone}`, title: tip }, content),
   );

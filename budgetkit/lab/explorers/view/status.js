@@ -27,7 +27,7 @@ function fitKpis(list) {
   for (const node of shown) {
     const [value] = node.children;
     node.room = value.clientWidth;
-    const { fontWeight, fontSize, fontFamily } = getComputedStyle(value); // as one they are empty: digits are of one width
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(value); // `font` is empty with digits of equal width
     node.font = `${fontWeight} ${fontSize} ${fontFamily}`;
   }
   for (const node of list.children) sayNumber(node.children[0], node.kpi);
@@ -67,8 +67,7 @@ function paintStatus(node, status, ask, pick, pressing) {
 }
 
 function askButton(ask) {
-  const button = element("button", { type: "button", class: "bk-asks", title: "Show why, and how to keep it" });
-  button.addEventListener("click", () => ask(button.of));
+  const button = textButton("", { class: "bk-asks", title: "Show why, and how to keep it" }, () => ask(button.of));
   return button;
 }
 
@@ -127,13 +126,11 @@ function createTakeaway(model, load) {
     say(code, model.get("texts")[format] ?? "");
   };
   for (const [name, text] of Object.entries(FORMATS)) {
-    const tab = textButton(text, { "data-format": name });
-    tab.addEventListener("click", () => {
+    tabs.append(textButton(text, { "data-format": name }, () => {
       format = name;
       folded.open = true;
       paint();
-    });
-    tabs.append(tab);
+    }));
   }
   const answer = element("span", { class: "bk-answer", role: "status" });
   const header = element("div", { class: "bk-header" }, element("h3", {}, "Settings as text"), ...load);
