@@ -43,6 +43,8 @@ _MORE_THAN_A_TYPE = frozenset(
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
     r"""Write tools as the TypeScript-like namespace shown to the model.
 
+    If `plain` is true, a union of types is written on one line.
+
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
     >>> tool = {"name": "forecast", "description": "Look up the weather", "parameters": parameters}
@@ -76,7 +78,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """A writer of parameter schemas as TypeScript-like types."""
+    """A converter of parameter schemas to TypeScript-like types."""
 
     plain: bool
 
@@ -100,7 +102,10 @@ class _Writer:
         return "\n".join([*_comments(schema), line])
 
     def type(self, schema: Schema, depth: int) -> str:
-        """Write the type of any schema, up to a maximum depth."""
+        """Write the type of any schema.
+
+        A schema nested more than 40 levels deep is written as "any".
+        """
         if depth > _DEEPEST:
             return "any"
         for joined in ("anyOf", "oneOf"):
@@ -121,7 +126,8 @@ class _Writer:
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
         """Write the choices of a union on separate lines with their descriptions.
 
-        For gpt-5, or if all choices are plain types, they are written on one line.
+        The choices are written on one line, without descriptions, for gpt-5 or if the union and its choices are plain
+        types.
         """
         if self.plain or (
             is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
@@ -153,7 +159,7 @@ class _Writer:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Return True for a schema that is only a union of types."""
+    """Return True for a schema without a title, description, default and format."""
     return not {"title", "description", "default", "format"} & schema.keys()
 
 
@@ -173,9 +179,10 @@ def _lines(text: object) -> list[str]:
 
 
 def _trailing(schema: Schema, is_choice: bool = False) -> str:
-    """Return the comment after a property, with its format and default.
+    """Return the comment with a property's format and default, if any.
 
-    A format is written only for strings and for choices of a union. The default of an enumeration has no quotes.
+    A format is written only for strings and for choices of a union. A text that is the default of an enumeration has no
+    quotes.
     """
     comments = []
     if "format" in schema and (is_choice or schema.get("type") == "string"):
@@ -214,7 +221,10 @@ def schema_block(schema: Schema) -> str:
 
 
 def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
-    """Remove the keys not shown to the model, except property names."""
+    """Remove the schema keys that are not shown to the model.
+
+    A property is kept even if its name equals such a key.
+    """
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
@@ -232,7 +242,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class OpenAIFamily:
-    """The token costs of the request format of an OpenAI family."""
+    """The token costs of requests to an OpenAI model family."""
 
     name: str
     encoding: str = FAMILY_ENCODING  # encoding of its texts
@@ -413,7 +423,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charge of the tool choice, if it has one."""
+    """Yield the charge of the request's tool choice, if there is one."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -461,8 +471,11 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """Yield the charges of each message in a Responses request.
 
-    A message costs 4 tokens plus its text, an answer also the family's `per_answer`, and a result only its text. A call
-    costs the family's constant plus its name twice and its arguments as compact JSON.
+    A message costs 4 tokens plus its text, and an answer the family's `per_answer` in addition. A tool result costs
+    only its text, and an answer without text that has calls, reasoning or other items costs nothing itself.
+
+    A call costs the family's constant plus its name twice and its arguments as compact JSON. Parallel calls cost more
+    than single ones, and so does a single call that is sent back with the provider's id and status.
     """
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -501,7 +514,7 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
 class OpenAIRules:
     """The billing rules of an OpenAI family.
 
-    The model's name determines the tokens of images.
+    The model is needed only for the tokens of images.
     """
 
     family: OpenAIFamily
@@ -510,11 +523,14 @@ class OpenAIRules:
 
     @property
     def name(self) -> str:
-        """The name of the rules in the table of exactness."""
+        """The name of the rules in ``data/exactness.csv``."""
         return self.family.name + (" by a router" if self.is_routed else "")
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a chat or Responses request."""
+        """List the charges of a chat or Responses request.
+
+        The request's format selects the rules, except that a router selects them by the model.
+        """
         named = replace(request, model=self.model or request.model)
         is_responses = request.shape == "responses"
         if self.is_routed:  # a router chooses the API by the model alone

@@ -1,9 +1,9 @@
-"""Writing of chat messages in a provider's format.
+"""Writing chat messages in a provider's format.
 
 A message with its origin in that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
-thinking, signatures, cache marks and bytes. A shortened message is written as its original with another text. Empty
-messages are skipped if the provider rejects them. Other content, such as a summary, a passage or a question, is
-converted to the format.
+thinking, signatures, cache marks and bytes. A shortened message is written as its original record with the shortened
+text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a retrieved
+passage or a question, are converted to the format.
 
     form         system text                   adjacent messages of one role
     responses    among the items               allowed
@@ -46,7 +46,7 @@ class ProviderMessages:
     messages : list of dict
         The messages in that format.
     ends : list of int
-        Number of chat messages written up to and including each message.
+        For each message, the number of chat messages written up to and including it.
     head : int
         Number of system messages at the start that are passed separately.
     """
@@ -127,9 +127,10 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 
 
 def as_it_came(raw: Raw) -> Data:
-    """Return a message's original record, or the message itself if unknown.
+    """Return the record that a message was read from.
 
-    For a split record, this is the message's own part. A shortened message is returned as a chat message.
+    For a split record, this is the message's own piece. A message that was shortened, or was not read from a single
+    record, is returned as a chat message.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -178,7 +179,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 
 
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
-    """Write one message, or the messages of one record, in a format."""
+    """Write one message, or the messages of one record, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
@@ -225,7 +226,10 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Put a message's text into a record, or into its tool result."""
+    """Replace the text of a record, or of its tool result, with a message's.
+
+    Parts without text, such as images, are kept.
+    """
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -385,7 +389,7 @@ def _block(part: Raw, form: str) -> Data:
 def _call_id(id: str) -> str:
     """Replace the characters of an id that Anthropic and Bedrock reject.
 
-    They accept only letters, digits, _ and -.
+    Both providers accept only letters, digits, "_" and "-".
     """
     return re.sub(r"[^\w-]", "_", id, flags=re.ASCII)
 
