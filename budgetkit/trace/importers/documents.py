@@ -1,7 +1,7 @@
 """Convert documents (request bodies, exports and logs) by the table of formats.
 
-Other fields keep their names next to the messages; a converted message keeps its source under ``native``. Content that
-could not be converted is listed under ``warnings``.
+A conversation keeps the document's other fields under their names, and a converted message keeps its source under
+``native``. Content that could not be converted is listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
     Return None if the format is unknown or needs no conversion.
 
-
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     >>> converted(body)[0]["messages"][0]["content"]
     'Hello world'
@@ -118,7 +117,10 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
 
 def by_document(value: Raw, row: Format) -> list[Data]:
-    """Convert a document to its row's format, and read its conversations."""
+    """Convert a document to its row's format, and read its conversations.
+
+    If the row says that such a file has no conversation, raise `ValueError`.
+    """
     if row.refuse:
         raise ValueError(row.refuse)
     conversations = []
@@ -133,7 +135,10 @@ def by_document(value: Raw, row: Format) -> list[Data]:
 
 
 def _as_document(value: Any) -> Any:
-    """Wrap a list of messages, and nest the flat attributes of a span."""
+    """Return a value as a document.
+
+    A list of messages is wrapped, and the flat attributes of a span are nested.
+    """
     if isinstance(value, list):
         raw = [*map(raw_of, value)]
         objects = objects_in(raw)
@@ -188,7 +193,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     """Read a document's messages if its format is not in the table of formats.
 
-    Return None if they already have OpenAI's format.
+    Return None if the messages already have OpenAI's format.
     """
     if not isinstance(value.get("messages"), list):
         return None
@@ -271,7 +276,7 @@ def _sums(value: Raw) -> Data:
 def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
-    """Pair and order calls and results, and add the warnings."""
+    """Pair and order calls and results, and add usage and warnings."""
     conversation = in_call_order(conversation | without_empty(usage=usage))
     messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
@@ -356,7 +361,10 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
 
 
 def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
-    """Return the current branch of a message tree as a list."""
+    """Return the current branch of a message tree as a list.
+
+    An object that is not a tree is returned unchanged.
+    """
     objects = objects_in([*nodes.values()])
     is_tree = any("parent" in node or "parentId" in node for node in objects)
     if not is_tree or len(objects) < len(nodes):
@@ -470,7 +478,7 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
 def as_plain(value: Any, depth: int = 0) -> Any:
     """Convert any library's value to plain data.
 
-    Raise a TypeError if the value cannot be converted.
+    Raise `TypeError` if the value cannot be converted, and `ValueError` if it is nested too deeply.
 
     >>> as_plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}
