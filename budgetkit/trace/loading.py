@@ -70,7 +70,7 @@ class NoConversationError(ValueError):
 class UnreadableFileError(UserWarning, ValueError):
     """The warning about a broken JSON file in a folder.
 
-    :func:`budgetkit.check` and the command ``budgetkit check`` raise it as an error.
+    ``budgetkit check`` and the fixture for pytest raise it as an error.
     """
 
 

@@ -38,7 +38,7 @@ WRONG = (ValueError, TypeError, LookupError, OSError, ImportError, RecursionErro
 
 
 def parameters(rows: Iterable[Data]) -> Iterator[click.Parameter]:
-    """Yield the arguments and options in the rows of a table."""
+    """Yield the arguments and options that rows of ``commands.toml`` describe."""
     for row in rows:
         if "shared" in row:
             yield from parameters(read_toml("commands.toml")["shared"][row["shared"]])

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 def budget() -> Callable[..., Any]:
     """Return a function that checks prompts, tools and traces against a budget.
 
-    The budget is a `Budget`, the path of a saved one, or a preset's name.
-
-    It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
-    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise the function
-    returns the result.
+    The function takes the arguments of `budgetkit.extras.shell.gate.check`. The budget is a `Budget`, the path of a
+    saved budget, or a preset's name. Traces and tools may also be given as the paths of files. If the check fails, the
+    test fails with the plan and the fix as its message; otherwise the function returns the result.
     """
 
     def check(budget: Any, **sent: Any) -> Any:
