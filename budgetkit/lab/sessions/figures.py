@@ -210,7 +210,7 @@ def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_turning(table: pd.DataFrame) -> Spec:
     """Draw the cheapest rule by price and window.
 
-    Lines mark the prices at which the ranking changes.
+    Lines mark the prices at which another rule becomes the cheapest.
     """
     reads = sorted(set(table["read"]), reverse=True)
     windows = sorted(set(table["window"]))

@@ -60,7 +60,7 @@ class SessionFile:
 
     @property
     def changed(self) -> datetime:
-        """Time of the last change."""
+        """The time of the last change."""
         return datetime.fromtimestamp(min(max(_YEAR_1, self.modified / 1e9), _YEAR_9999), UTC)
 
     @property
@@ -97,7 +97,7 @@ def sessions(
     ----------
     folder : path, optional
         A folder with sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and others in
-        the user's home, as listed in data/session_places.csv.
+        the user's home, as listed in ``data/session_places.csv``.
     newest : int, default 200
         Maximum number of sessions.
     billed : bool, default False
@@ -106,10 +106,10 @@ def sessions(
     Returns
     -------
     DataFrame
-        One row per session: number (1 or more), program, changed, project (a folder's name), megabytes (0 in a
-        database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens
-        read from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched
-        folders.
+        One row per session, with the columns number (counting from 1), program, changed (the time of the last change),
+        project (a folder's name), megabytes (0 in a database) and path. If `billed` is true, it also has the columns
+        requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from the cache), misses,
+        missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
 
     Raises
     ------
@@ -343,7 +343,7 @@ def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a session's bill, including its sub-agents.
 
-    If the session cannot be read, all sums are None.
+    Cache misses and compactions are counted for the main agent only. If the session cannot be read, all sums are None.
     """
     module = import_module("budgetkit.lab.sessions.session")
     try:
