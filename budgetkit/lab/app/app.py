@@ -58,7 +58,7 @@ class App(Shown):
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        File or folder that the "File" box may open; "" for none. By default, it may open any file.
+        File or folder that the "File" box may open; "" for none. By default, the box may open any file.
 
     Attributes
     ----------
@@ -170,7 +170,10 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the text of the shared conversation as one document per kind."""
+    """Return the texts of the shared conversation, by kind of text.
+
+    Without a shared conversation, the corpus is empty.
+    """
     if shared.trace is None:
         return Corpus(())
     return kind_documents(library.conversations(shared.trace)[shared.conversation])

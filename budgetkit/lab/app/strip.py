@@ -1,11 +1,11 @@
-"""Strip: a cheap count's effect on history budget and shared pool.
+"""Strip: a cheap count's effect on the history budget and the shared pool.
 
-Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget
-if the cheap count fills it; the thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
+Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget if
+the cheap count fills the budget. The thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
 tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
-    from pool = over - safety reserve, limited to the pool
+    from pool = min(over - safety reserve, pool)
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A section's limit, with the safety reserve and pool beyond it.
+    """A section's limit, with the safety reserve and the pool beyond it.
 
     All sizes are in tokens.
 
@@ -116,7 +116,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the limits of the plan's remainder, or else of its pool."""
+    """Return the limits of the plan's remainder or, without one, of its pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)
@@ -132,7 +132,7 @@ def room_of(plan: Plan) -> Room:
 
 @dataclass(frozen=True, slots=True)
 class CounterPair:
-    """The two compared counters for a model."""
+    """The two counters that are compared for a model."""
 
     cheap: Counter
     best: Counter
