@@ -6,8 +6,8 @@ format. `billing/` counts the tokens that a provider bills for a request:
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
   `estimates.py` for all other models.
 - `declarations.py` has two older ways to count tools.
-- `framing.py` has each model's framing, which is used to count messages, and its billing rules (`rules_for`).
-- `images.py` prices images, `media.py` documents, audio and video.
+- `framing.py` has each model's framing, which is used to count messages, and each model's billing rules (`rules_for`).
+- `images.py` counts the tokens of images, and `media.py` those of documents, audio and video.
 - `charges.py` has the charges that these modules return, and lists the content that no charge covers.
 - `request_count.py` adds up the bill; `evidence.py` has the number of recorded calls whose count was exact.
 """

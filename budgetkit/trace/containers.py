@@ -247,8 +247,8 @@ class Opener:
     def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
         """Yield those files in a zip file that may contain conversations.
 
-        From a chat export, only the conversation files are read. An Excel workbook, which is a zip file too, is one
-        table.
+        From a chat export, only the conversation files are read. An Excel workbook, which is a zip file too, is read as
+        one table.
         """
         assert self.outflow is not None
         try:

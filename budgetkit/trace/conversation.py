@@ -338,9 +338,9 @@ class Trace:
         Returns
         -------
         list of Item
-            The items in the order of the request: opening system messages, tool schemas, earlier turns, passages, this
-            turn. Each payload is a Message. A tool call and its results share a group, and the first message of the
-            turn includes the priming.
+            The items in the order of the request: opening system messages, tool schemas, earlier turns, passages, and
+            this turn. Each payload is a Message. A tool call and its results share a group, and the first message of
+            the turn includes the priming.
 
         Raises
         ------

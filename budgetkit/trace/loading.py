@@ -293,7 +293,7 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
     """Read records until one of them reveals the format of the lines.
 
-    Return these records and the format, or None in its place.
+    Return these records, and the format or None.
 
     A session may begin with records of unknown kinds, which have a type but no role.
     """

@@ -53,8 +53,8 @@ Usage = Mapping[str, npt.NDArray[Any]]
 def usage_columns(trace: Trace) -> Usage:
     """Return the columns of :func:`usage_frame` as arrays.
 
-    Times are in seconds since 1970. A missing time is NaN, and a missing number is -1 in the columns in which the frame
-    has missing values, otherwise 0.
+    Times are in seconds since 1970. A missing time is NaN. A missing number is -1 in columns in which the frame can
+    have missing values, and 0 in all other columns.
     """
     places = range(len(trace.messages))
     rows = [

@@ -138,8 +138,8 @@ class Keeper:
     ) -> list[Raw]:
         """Remember a conversation, and return the messages to send.
 
-        The conversation is recognised later by its original messages or by the trimmed ones, because some frameworks
-        continue with the latter.
+        The conversation is recognised later by its original or its trimmed messages, because some frameworks continue
+        with the trimmed messages.
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # Summaries have no number.

@@ -41,7 +41,7 @@ class Endpoint:
     headers : dict
         Headers of a request, with ``{key}`` for the key.
     body : dict
-        A request with ``{model}`` and, as its only message, ``{text}``.
+        Template of a request, with ``{model}`` for the model's name and ``{text}`` as the only message.
     answer : str
         Field of the response with the count.
     source : str

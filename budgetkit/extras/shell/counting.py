@@ -33,9 +33,9 @@ def count_command(
     """Count the tokens of texts, files, conversations or a request.
 
     A request is the JSON body sent to a provider: messages, tools and framing are counted as billed. MCP servers are
-    read from a client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); for each one, a saved answer
-    to tools/list in a file NAME.json is counted. No server is started. Data is sent only with --ask, which needs the
-    extra endpoints and the provider's key in the environment.
+    read from a client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); for each server, a saved
+    answer to tools/list in a file NAME.json is counted. No server is started. Data is sent only with --ask, which needs
+    the extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
         raise ValueError(

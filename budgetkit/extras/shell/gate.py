@@ -217,12 +217,11 @@ def check(
     budget : Budget, str, Path or callable
         The budget to check against, or a preset or its name.
     prompts : mapping of str to str or Path
-        Sections whose text is the same in every request, each with its text or the Path of a file with it. The text
-        replaces the section's text in conversations. A str is never opened as a file, and a str that looks like a path
-        is rejected.
+        Sections whose text is the same in every request, with this text or the Path of its file. The text replaces the
+        section's text in conversations. A str is never opened as a file, and a str that looks like a path is rejected.
     tools : list of mapping, or the answer of an MCP server
-        Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace those of a
-        conversation.
+        Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace the tools
+        of a conversation.
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
@@ -236,8 +235,8 @@ def check(
     policy, thinking
         Further facts for the findings; see `budgetkit.plan.advice.Case`.
     today : date, optional
-        Date on which the model is used. Default: the current date decides whether the model has ended, and the age of
-        its facts is not checked.
+        Date on which the model is used. By default, the current date decides whether the model has ended, and the age
+        of the model's facts is not checked.
     most_cut : float, optional
         Maximum share of conversations that may be cut; default: not checked.
     floor : int, optional

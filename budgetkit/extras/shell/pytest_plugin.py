@@ -3,7 +3,7 @@
     def test_the_prompt_fits(budget):
         budget("support.budget.yaml", prompts={"system": SYSTEM}, tools=TOOLS, traces=["chats.jsonl"], most_cut=0.1)
 
-Modules are imported when a test uses the fixture. A project's own fixture of that name overrides it.
+Modules are imported when a test uses the fixture. A project's own fixture with the same name overrides it.
 """
 
 from __future__ import annotations

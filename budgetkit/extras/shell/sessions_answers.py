@@ -242,9 +242,9 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds, a row for all other kinds, and the last row.
+    """Return the largest kinds of content, and one row for all other kinds.
 
-    The last row is the difference from the provider's count, so that all rows add up to the prompt.
+    The last row is still the difference from the provider's count, so that all rows add up to the prompt.
     """
     rest = filled.iloc[KINDS:-1]
     if rest.empty:

@@ -132,9 +132,9 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
-    """Return the settings for another model, with at most this window.
+    """Return the settings for another model, with at most the given window.
 
-    If the other model's longest window is shorter than this window, the longest window is used.
+    If the other model's longest window is shorter, the longest window is used.
     """
     longest = longest_window(resolve(name))
     missing = None

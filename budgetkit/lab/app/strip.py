@@ -48,7 +48,7 @@ LONGEST_LINE = 1.5
 
 
 class Verdict(NamedTuple):
-    """The verdict on a surplus or shortage, with its level and wording.
+    """The verdict on a budget filled by a cheap count, as a level and a text.
 
     The level determines the colour.
     """
@@ -92,7 +92,7 @@ class Room:
     def verdict(self, really: int) -> Verdict:
         """Return the verdict on a full budget, such as "fits".
 
-        A surplus is taken from the safety reserve first, then from the shared pool.
+        Excess tokens are taken from the safety reserve first, then from the shared pool.
         """
         if self.overrun:
             return Verdict("overrun", "window overflows")
@@ -110,7 +110,7 @@ class Room:
         return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
     def pool_left(self, really: int) -> int:
-        """Return the tokens of the shared pool left after covering a surplus."""
+        """Return the tokens left in the shared pool after covering the excess."""
         beyond_safety = max(0, really - max(0, self.budget) - self.safety)
         return max(0, self.pool - beyond_safety)
 

@@ -1,7 +1,8 @@
 """Causes of cache misses: why a request read less than was cached.
 
-The cause of a miss is the first that applies, or unknown. Causes follow from the recorded events and from the place
-where the read stopped: at the end of an earlier prompt, or after instructions and tools.
+The cause of a miss is the first one that applies. If no cause applies, the miss is unexplained. Causes follow from the
+recorded events and from the place where the read stopped: at the end of an earlier prompt, or after instructions and
+tools.
 """
 
 from __future__ import annotations
@@ -265,7 +266,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 class Miss(NamedTuple):
     """A request that read less from the cache than was stored.
 
-    It is a row of :meth:`Session.misses`.
+    A miss is a row of :meth:`Session.misses`.
     """
 
     request: int

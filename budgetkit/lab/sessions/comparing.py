@@ -1,7 +1,7 @@
 """Costs of the same messages under other systems' rules, and a ranking.
 
-This is not a forecast, since under another rule the agent would have seen less and acted differently. It is the cost of
-the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and whether dropped
+This is not a forecast, since under another rule the agent would have seen less and acted differently. Each cost is that
+of the *same* requests. The cost is a range over the unpublished values: the length of summaries, and whether dropped
 messages that were used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
@@ -75,7 +75,8 @@ def compare(
     Parameters
     ----------
     source : Trace or Session
-        A conversation. For a recorded session, its growth and first request determine the content missing from the log.
+        A conversation. The growth and the first request of a recorded session determine the size of the content missing
+        from its log.
     systems : names, policies, or a mapping to them
         Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
@@ -269,7 +270,7 @@ def by_price_and_window(
         - window, read, system: the window, the price of a cached token, and the rule's name
         - acts: True if the rule changed any request
         - change: cost relative to no pruning, as a share; a prompt above the window is counted as if it fitted
-        - cheapest: True if no other rule that acts costs less, nor no pruning
+        - cheapest: True for the cheapest row, among no pruning and the rules that act
         - turns: True if the cheapest rule differs from the cheapest at the previous price
 
     Examples

@@ -3,8 +3,8 @@
     cost of a message = sum of its costs in the requests that contain it
     cost in a request = cached tokens * price of a cached token + other tokens * price of an uncached token
 
-A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting something
-would have saved this sum, if the agent had acted in the same way.
+A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting a message
+would have saved its cost, if the agent had acted in the same way.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class MeasuredFraming(Framing):
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Return the conversation's billed sizes, or count the tokens of other messages.
 
-        A list with as many messages as the conversation is taken to be the conversation. Other lists are, for example,
-        summaries written by a rule.
+        A list with as many messages as the conversation is taken to be the conversation. Other lists, such as the
+        summaries written by a rule, are counted.
         """
         listed = [*messages]
         if len(listed) == len(self.measured):
@@ -61,7 +61,7 @@ class MeasuredFraming(Framing):
 class Measured:
     """The tokens in a session's messages and in its unlogged content.
 
-    `rows` are the indices, in the session's usage, of the consecutive requests.
+    `rows` are the indices, in the session's usage, of the requests that continue the conversation.
     """
 
     unlogged: int

@@ -63,7 +63,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Three sentences.
+        Three lines.
     """
     totals = session.totals()
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"

@@ -316,7 +316,7 @@ class Session:
     def _tokens(self) -> dict[str, Ints]:
         """The billed tokens of each request, by kind.
 
-        The kind `long` is written to the cache for an hour.
+        Tokens of the kind `long` were written to the cache for an hour.
         """
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all at the full price.

@@ -2,10 +2,10 @@
 
     error = the larger of replay_error and rule_error      (shares of the bill)
 
-The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the deviation of a
-replay in which the rule of the session's program acts where the program compacted. Ranges are widened by the larger
-error, and no difference within this error is reported. If no compaction of the session shows a rule's error, it is
-assumed to be 9 %, the largest measured error. If the replay error is more than 5 %, no value is called the cheapest.
+The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the same deviation
+for a replay in which the rule of the session's program acts where the program compacted. Ranges are widened by the
+larger error, and no difference within this error is reported. If no compaction of the session shows a rule's error, it
+is assumed to be 9 %, the largest measured error. If the replay error is more than 5 %, no value is called the cheapest.
 For several sessions, the cheapest value on the older half is tested on the newer half.
 """
 

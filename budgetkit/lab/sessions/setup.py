@@ -410,7 +410,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
     """Return the prompt size above which a session was compacted, in tokens.
 
-    This is the last prompt before a compaction, or the smallest of several such prompts. Return None without
+    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None without
     compactions. Only Claude Code's log distinguishes automatic and manual compactions.
     """
     marks = []

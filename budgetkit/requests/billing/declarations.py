@@ -1,6 +1,6 @@
 """Tokens of tool schemas, which providers convert to text for the model.
 
-There are three ways to count them:
+There are three ways to count tool schemas:
 
 declaration
     OpenAI's model snapshots of 2023 receive a TypeScript-like declaration of each function. The declarations cost their

@@ -6,8 +6,8 @@ Each row has a source and a date.
 
 - A request costs one constant, and each change of speaker another. A message itself costs only its text.
 - Tools add a hidden prompt, whose length depends on whether a tool must be called and on whether parallel calls are
-  disabled. Each tool costs its JSON. For Gemini, it costs its names and descriptions, and constants for the tool and
-  each property.
+  disabled. Each tool costs its JSON. For Gemini, a tool costs its names and descriptions, and constants for the tool
+  and each property.
 - A call costs its name, its arguments as JSON and a constant that includes the framing of its result.
 - An answer schema costs a constant and, except for Gemini and Mistral, its JSON. Enabled thinking costs a constant of
   its own.

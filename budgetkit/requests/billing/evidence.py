@@ -108,7 +108,7 @@ def combination(request: ProviderRequest, rules: str) -> str:
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return the evidence for a request's combination of parts.
 
-    If few such calls were recorded, the error interval also covers the errors of coarser combinations.
+    If few calls with this combination were recorded, the error interval also covers the errors of coarser combinations.
     """
     return find_evidence(coarser_names(request, rules), evidence_rows())
 

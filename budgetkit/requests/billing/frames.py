@@ -352,7 +352,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the fixed tokens of a message, by its role and the previous message's.
+    """Return the fixed tokens of a message, by its role and the previous role.
 
     An unfinished answer that the model continues adds none.
     """

@@ -1,15 +1,15 @@
 """Framing: the tokens of messages and requests beyond their text.
 
-    message = per_message + role + text + name + tool calls + images request = priming + sum of its messages + tool
-    schemas
+    message = per_message + role + text + name + tool calls + images
+    request = priming + sum of its messages + tool schemas
 
 Systems (providers, libraries and applications) agree on the formula but not on the numbers. Each number is a field of
 `Framing`, and each system is an entry of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
 
 For ``{"role": "user", "content": "Hello world"}``, the systems count this many tokens:
 
-    2 text   6 octopus, llama-index, litellm-response, prompt-tsx   7 langchain 9 cookbook, litellm, praisonai, plan-195
-    10 memory-engine
+    2 text   6 octopus, llama-index, litellm-response, prompt-tsx   7 langchain
+    9 cookbook, litellm, praisonai, plan-195   10 memory-engine
 """
 
 from __future__ import annotations

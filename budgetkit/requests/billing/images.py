@@ -77,7 +77,8 @@ def patch_tokens(
     multiplier : float
         Tokens per patch, such as 1.62 for gpt-4.1-mini.
     longest : int
-        Longest side, in pixels; a larger image is scaled down before its patches are counted. 0 disables scaling.
+        Maximum length of a side, in pixels; an image with a longer side is scaled down before its patches are counted.
+        0 disables scaling.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def square_tokens(
     cap : int
         Maximum number of squares; an image with more squares is scaled down. 0 disables scaling.
     longest : int
-        Longest side, in pixels; a larger image is scaled down. 0 disables scaling.
+        Maximum length of a side, in pixels; an image with a longer side is scaled down. 0 disables scaling.
     row : int
         Additional tokens for each row of squares.
 

@@ -1,9 +1,9 @@
 """Billing rules for OpenAI's Chat Completions and Responses APIs.
 
 The rules for text come from OpenAI's cookbook; all other rules were derived from recorded calls of public projects
-(requests with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older
-snapshots see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write
-the text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
+(requests with the provider's usage; read 2026-11-21). All rules apply to gpt-3.5-turbo-0125 and later models; for older
+models, see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write the
+text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
 """
 
 from __future__ import annotations
@@ -514,7 +514,7 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
 class OpenAIRules:
     """The billing rules of an OpenAI family.
 
-    The model is needed only for the tokens of images.
+    The model's name determines the tokens of images, and the API that a router chooses.
     """
 
     family: OpenAIFamily
@@ -548,7 +548,7 @@ class OpenAIRules:
     def thinking_gaps(self) -> tuple[str, ...]:
         """The places where a bill may include uncharged thinking.
 
-        In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
-        request, thinking is a separate item, which is billed until the next user message.
+        In a chat request, thinking may be billed if the answer calls a tool, but is free if the answer is a text. In a
+        Responses request, thinking is a separate item, which is billed until the next user message.
         """
         return ("chat call",)

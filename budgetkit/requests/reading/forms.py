@@ -16,7 +16,7 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
 the original record. Some records become several messages but cannot be split, such as an answer with results of the
 provider's own tools. In that case, the first message has the record, and the other messages are only marked as parts of
-it. A shortened message is marked as rewritten.
+that record. A shortened message is marked as rewritten.
 """
 
 from __future__ import annotations

@@ -59,9 +59,9 @@ class Pairing:
 def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
     """Pair tool calls with their results, adding missing ids.
 
-    A result without a call, which may be stored on a server, becomes a function message. The returned list has a note
-    with the number of such results. In strict mode, a result without a call is left unchanged and rejected later. If
-    messages are read in several steps, `pairing` is that of the earlier steps.
+    A result without a call becomes a function message, because the call may be stored on a server. The returned list
+    has a note with the number of such results. In strict mode, a result without a call is left unchanged and rejected
+    later. If messages are read in several steps, `pairing` is that of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -142,7 +142,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 def _answers(message: Data, pairing: Pairing) -> bool:
     """Return True if a result has a call, and mark the call as answered.
 
-    A result without an id gets that of an unanswered call, if possible of the same tool.
+    A result without an id gets the id of an unanswered call, if possible one of the same tool.
     """
     id = message.get("tool_call_id")
     if not id:

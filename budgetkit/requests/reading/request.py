@@ -221,8 +221,8 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
     """List the thinking that is billed again but cannot be counted.
 
-    `records` are in the request's format, `messages` are the same messages in OpenAI's chat format. For other thinking
-    that is sent again, see :mod:`budgetkit.requests.billing.charges`.
+    `records` are the messages in the request's format, and `messages` are the same messages in OpenAI's chat format.
+    For other thinking that is sent again, see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
     if shape == "responses":

@@ -1,6 +1,6 @@
 """Writing chat messages in a provider's format.
 
-A message with its origin in that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
+A message that was read from that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
 thinking, signatures, cache marks and bytes. A shortened message is written as its original record with the shortened
 text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a retrieved
 passage or a question, are converted to the format.
@@ -57,7 +57,7 @@ class ProviderMessages:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Count the messages written only from the first `stable` chat messages."""
+        """Count the messages that depend only on the first `stable` chat messages."""
         return sum(end <= stable for end in self.ends)
 
 
@@ -155,8 +155,8 @@ def as_chat(raw: Raw) -> Data:
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     """List the messages, from a position on, that belong to one record.
 
-    For example, an Anthropic record with two results and a text became three messages. If the second one was dropped,
-    the first and third are still written as one record; the next record starts with its own first part:
+    For example, an Anthropic record with two results and a text became three messages. If the second message was
+    dropped, the first and third are still written as one record; the next record starts with its own first part:
 
     >>> def part_of(record, part):
     ...     records = [{"role": "user", "content": [record]}]
@@ -226,7 +226,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Replace the text of a record, or of its tool result, with a message's.
+    """Replace the text of a record, or its tool result, with a message's text.
 
     Parts without text, such as images, are kept.
     """

@@ -1,9 +1,9 @@
 """Read conversations in the formats of providers and programs.
 
-Formats that differ only in the spelling of role, text and calls are rows of one table
-(:mod:`budgetkit.requests.reading.formats`); the line-by-line sessions of coding agents have modules of their own.
-Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its source under
-``native``, a conversation keeps its other fields, and omissions are listed under ``warnings``.
+Formats that differ only in how they write roles, texts and calls are rows of one table
+(:mod:`budgetkit.requests.reading.formats`). Modules of their own read the sessions of coding agents, which have one
+record per line. Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its
+source under ``native``, a conversation keeps its other fields, and omissions are listed under ``warnings``.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class Entry:
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
     """Yield the conversations of the main agent and of sub-agents.
 
-    Each comes with the number of its first line.
+    Each conversation comes with the number of its first line.
     """
     main = []
     agents: dict[str, list[Numbered]] = {}

@@ -276,7 +276,7 @@ def _sums(value: Raw) -> Data:
 def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
-    """Pair and order calls and results, and add usage and warnings."""
+    """Complete a conversation with usage, warnings, an id and paired results."""
     conversation = in_call_order(conversation | without_empty(usage=usage))
     messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
@@ -296,7 +296,7 @@ def _finished(
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
     """Read the messages at a row's path, with their usage.
 
-    The value there may be a list, a tree, a text, or a body in another format.
+    The value at the path may be a list, a tree, a text, or a body in another format.
     """
     if row.message_fields and not row.messages:
         return {"messages": read_records([value], row).messages}
@@ -427,12 +427,13 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
         Dictionaries in any known format, :class:`budgetkit.trace.Message`, or objects of an SDK or LangChain; or a
         loaded conversation.
     pairing : Pairing, optional
-        The calls read earlier, if messages are read in several steps; a result without its call then stays a result.
+        The calls read earlier, if messages are read in several steps. With a pairing, a result without its call remains
+        a tool result.
 
     Returns
     -------
     tuple of Message
-        The messages. One value may give several, if an SDK groups tool results.
+        The messages. One value may give several messages, if an SDK groups tool results.
 
     Raises
     ------

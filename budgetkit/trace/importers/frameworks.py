@@ -143,7 +143,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 class _Run:
     """The run of an agent: its messages, and its last request with the answer.
 
-    The run continues with a request that starts with all messages in `sent`.
+    A request that starts with all messages in `sent` continues the run.
     """
 
     trace: Any
@@ -197,8 +197,8 @@ _SPEAKERS = re.compile(r"\n\n(Human|Assistant):")
 def searches_in(answer: Any, model: Any) -> int:
     """Count the billed web searches in an answer.
 
-    The answer's usage does not include them. OpenAI bills searches but not opened pages. Gemini 3 bills each query, and
-    earlier versions bill each answer with at least one query.
+    The answer's usage does not include searches. OpenAI bills searches but not opened pages. Gemini 3 bills each query,
+    and earlier versions bill each answer with at least one query.
 
     >>> searches_in({"output": [{"type": "web_search_call", "action": {"type": "search"}}]}, "gpt-5")
     1

@@ -5,8 +5,8 @@ omitted, records of unknown kinds are counted in a note, and lines that are not 
 at the same time, are omitted with a warning.
 
 In all later requests, a compaction replaces earlier messages with a summary, except the messages that the compaction
-keeps. The conversation still has all messages; ``compactions`` lists the index of the summary and that of the first
-message kept.
+keeps. The conversation still has all messages; ``compactions`` lists the index of the summary and the index of the
+first message kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SESSIONS = ("session", "codex")
 def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator[Numbered]:
     """Yield the conversations of the main agent and of sub-agents.
 
-    Each comes with the number of its first line.
+    Each conversation comes with the number of its first line.
     """
     lines: list[Numbered] = []
     broken = []
