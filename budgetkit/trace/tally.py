@@ -42,7 +42,7 @@ class Turn:
     number : int
         Turn number, counting from 1.
     start : int
-        Index of the turn's first message, the user message.
+        Index of the turn's first message, usually the user message.
     sent : int
         Index after the last message of the turn's last request.
     end : int
@@ -233,7 +233,7 @@ class Tally:
         -------
         list of Item
             The opening system messages, the tool schemas, the earlier turns, the passages and this turn. The turn's
-            first message includes the priming.
+            first message includes the priming; without one, the last message before the turn does.
         """
         # The messages that no compaction removed, of earlier turns and of this one.
         is_there = (self.gone[: turn.sent] >= turn.sent).tolist()

@@ -51,7 +51,7 @@ class Key(httpx.Auth):
     def hidden_in(self, words: str) -> str:
         """Return an error text without the key, in at most 200 characters.
 
-        The text is on one line.
+        The text is on one line. If it contains the key with separators, the whole text is hidden.
 
         >>> Key("ACME_KEY", dict, "sk-1234567890abcdef").hidden_in("Wrong key: sk-****cdef" + chr(10) + "Bye")
         'Wrong key: [hidden] Bye'

@@ -308,7 +308,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_line(trace: Trace) -> str:
     """Summarise a conversation in one line, in the wording of the explorers.
 
-    Notes are omitted, because they are shown as warnings.
+    The conversation's warnings are omitted, because they are shown separately.
 
     Examples
     --------

@@ -84,7 +84,10 @@ def replay_command(
 def _replays(
     case: BudgetCase, trace: Trace, rules: Mapping[str, Policy], by: By, price: str | None
 ) -> tuple[Prices | None, list[tuple[str, Replay]]]:
-    """Replay a conversation under several policies, and return the prices used."""
+    """Replay a conversation under several policies, and return the prices used.
+
+    The prices are None if no model is named.
+    """
     model = price or case.model or trace.model
     prices = None if model is None else known_prices(model)
     budget = replace(case.budget, undeclared="pool")

@@ -60,7 +60,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Import a command's module and return the command."""
+        """Import a command's module and return the command.
+
+        An unknown name is a usage error, except in shell completion.
+        """
         if name not in COMMANDS:
             if context.resilient_parsing:  # for completion
                 return None

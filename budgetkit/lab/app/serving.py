@@ -143,11 +143,11 @@ class Refused(Guarded):
 
 
 class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
-    """The websocket of a page, which accepts only readable messages.
+    """A page's websocket that accepts only readable messages.
 
-    Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy for
-    ever, and so would an answer to a page that does not speak version 1 of the protocol. They also copy each part, so
-    100 kB of overlapping parts would take 600 MB of memory.
+    Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy
+    forever, and so could an answer to a page that does not speak version 1 of the protocol. They also copy each part,
+    so 100 kB of overlapping parts would take 600 MB of memory.
     """
 
     async def pre_get(self) -> None:

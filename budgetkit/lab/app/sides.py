@@ -1,6 +1,6 @@
 """Comparison of several models or budgets at one window.
 
-Each column shows the contents of the window, the shared pool and history budget, the number of turns without cuts, the
+Each column shows the contents of the window, the shared pool, the history budget, the number of turns without cuts, the
 error of the cheap count by kind of text, and the cost of the prompt. Without pins, the columns are models of several
 makers with the current budget. With pins, the columns are the pinned budgets and the current budget.
 """
@@ -188,7 +188,10 @@ class SidesFold(Content):
         return parts
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Remove one pin, or all of them."""
+        """Remove one pin or all pins, as the user asks.
+
+        Return None for any other event.
+        """
         pins = stage.settings.pins
         if event.get("clear"):
             return stage.settings.unpinned

@@ -48,7 +48,7 @@ LONGEST_LINE = 1.5
 
 
 class Verdict(NamedTuple):
-    """The verdict on a budget filled by a cheap count, as a level and a text.
+    """A verdict on a full budget: its level and its wording.
 
     The level determines the colour.
     """

@@ -166,6 +166,8 @@ def rows_of(
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[SessionFile]]:
     """Find sessions in folders, newest first, without opening files.
 
+    Raise `FileNotFoundError` if `folder` does not exist.
+
     Parameters
     ----------
     folder : path, optional

@@ -295,7 +295,7 @@ def replay_setup(
     source : Trace or Session
         A conversation.
     window, price, cache, count
-        The window, prices, cache and counter of :func:`compare`; default: the session's own.
+        The window, prices, cache and counter of :func:`compare`; default: those of the session or conversation.
 
     Returns
     -------

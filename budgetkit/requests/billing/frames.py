@@ -425,7 +425,8 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Yield the charges of Gemini's tools: their texts and constants per property.
 
-    If the frame's `tool_form` is "braces", a tool's declaration is charged instead.
+    If the frame's `tool_form` is "braces", the text and marker tokens of each tool's declaration are charged in place
+    of these.
     """
     if frame.tool_form == "braces":
         for tool in request.tools:
@@ -452,7 +453,10 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a conversation in a chat template."""
+    """Yield the charges of a conversation in a chat template.
+
+    JSON mode and thinking are charged if the frame has constants for them.
+    """
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
     if last != "assistant":

@@ -157,7 +157,8 @@ class Framing:
         ----------
         messages : iterable of Message or Mapping
             Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into one text.
-            Calls and results are counted that way only if the list has all of them.
+            Calls and results are merged in the count only if the list contains all calls of an answer and all their
+            results.
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it exists.
 

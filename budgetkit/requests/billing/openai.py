@@ -179,7 +179,7 @@ def _lines(text: object) -> list[str]:
 
 
 def _trailing(schema: Schema, is_choice: bool = False) -> str:
-    """Return the comment with a property's format and default, if any.
+    """Return the comment with a property's format and default, or "".
 
     A format is written only for strings and for choices of a union. A text that is the default of an enumeration has no
     quotes.

@@ -309,7 +309,10 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return a message with texts, thoughts and calls, followed by the results."""
+    """Return a message with its texts, thoughts and calls, followed by its results.
+
+    If the step has only results, return only these.
+    """
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")

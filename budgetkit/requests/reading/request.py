@@ -80,6 +80,8 @@ class ProviderRequest:
 def read_request(body: Raw | str | bytes) -> ProviderRequest:
     """Read a request from a dictionary or JSON.
 
+    Raise `ValueError` if the JSON is invalid or the format is unknown.
+
     >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
     'Hello'
     """

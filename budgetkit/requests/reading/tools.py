@@ -187,7 +187,10 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """Return a single tool or several tools as a list."""
+    """Return a single tool or several tools as a list.
+
+    Raise `ValueError` for anything else.
+    """
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
