@@ -5,7 +5,7 @@ format. `billing/` counts the tokens that a provider bills for a request:
 
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
   `estimates.py` for all other models.
-- `declarations.py` has two older ways to count tools.
+- `declarations.py` counts tools as OpenAI's models of 2023 did, or by the constants of OpenAI's cookbook.
 - `framing.py` has each model's framing, which is used to count messages, and each model's billing rules (`rules_for`).
 - `images.py` counts the tokens of images, and `media.py` those of documents, audio and video.
 - `charges.py` has the charges that these modules return, and lists the content that no charge covers.

@@ -175,7 +175,7 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if the file names one.
 
-        If the file names several models, this is the newest known one.
+        If the file names several models, this is the newest known model.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]

@@ -1,7 +1,7 @@
 r"""Filler: meaningless words with the same token counts as the originals.
 
 Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
-them, each run of letters and digits is replaced with filler that has the same token count in its context::
+them, each sequence of letters and digits is replaced with filler that has the same token count in its context::
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 
@@ -148,8 +148,8 @@ class Filler:
     ) -> Iterator[str]:
         """Yield candidates with the wanted counts.
 
-        Candidates that fit all contexts come first, then those that fit only the first context. Last come numbered
-        variants of one candidate, whose counts may differ.
+        Candidates that fit all contexts come first, then those that fit only the first context. Last come variants of
+        one candidate with numbers added, and these may have other counts.
         """
         nearest = []
         for candidate in candidates:

@@ -148,7 +148,7 @@ def present_section(message: Message, roles: Roles) -> str:
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
     """Return the section of a tool result next to its call.
 
-    If the call is in the pruned section, so is its result.
+    If the call is in the pruned section, the result is in this section, too.
 
     Examples
     --------
@@ -233,7 +233,8 @@ class Tally:
         -------
         list of Item
             The opening system messages, the tool schemas, the earlier turns, the passages and this turn. The turn's
-            first message includes the priming; without one, the last message before the turn does.
+            first message includes the priming. If the turn has no message, the last message before the turn includes
+            the priming.
         """
         # The messages that no compaction removed, of earlier turns and of this one.
         is_there = (self.gone[: turn.sent] >= turn.sent).tolist()

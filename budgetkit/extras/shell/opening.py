@@ -59,7 +59,7 @@ def report_command(
 def explore_command(file: str, **server: Any) -> int:
     """Open the design card for a conversation in the browser.
 
-    It opens in the app or, if the app is not installed, in JupyterLab.
+    The card opens in the app or, if the app is not installed, in JupyterLab.
     """
     return explore(file, server_options(**server))
 

@@ -38,10 +38,10 @@ def sessions_command(
     """List recorded sessions of coding agents, or analyse one of them.
 
     A session is given by its number in the list, its file or its name. Sessions of Claude Code, Codex, OpenCode, Cline,
-    Copilot, Cursor and others are read from their usual places; no file is changed. Their bills, which are numbers
-    without texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable the cache. With
-    --what-if and no session, the setting is chosen on the older half of the newest sessions and tested on the newer
-    half; --folder selects the sessions of one project.
+    Copilot, Cursor and others are read from their usual places; no file is changed. The sessions' bills, which are
+    numbers without texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable the cache.
+    With --what-if and no session, the setting is chosen on the older half of the newest sessions and tested on the
+    newer half; --folder selects the sessions of one project.
     """
     if which is None and setting is None:
         example = f"budgetkit sessions {list_sessions(folder, newest, as_json, by)}"

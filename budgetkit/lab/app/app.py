@@ -192,7 +192,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, or the current one if none is shared."""
+    """Replay the shared conversation, or the current conversation if none is shared."""
     settings = explorer.settings
     present = settings.budget_settings
     if shared.trace is None:

@@ -155,7 +155,7 @@ class CounterPair:
 
 
 def counters_of(stage: BudgetStage) -> CounterPair:
-    """Return the cheap counter, and the best one known for the model."""
+    """Return the cheap counter, and the best counter known for the model."""
     model = stage.results.model
     cheap = stage.library.counter(stage.settings.cheap)
     return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)

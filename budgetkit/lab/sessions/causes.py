@@ -287,7 +287,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     usage, happened : dict of arrays
         The results of :func:`budgetkit.trace.usage_columns` and :func:`events`.
     extra_price : float64 array, shape (requests,)
-        Extra price of an uncached token over a cached one, in US dollars.
+        Extra price of an uncached token over a cached token, in US dollars.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Costs of the same messages under other systems' rules, and a ranking.
 
-This is not a forecast, since under another rule the agent would have seen less and acted differently. Each cost is that
-of the *same* requests. The cost is a range over the unpublished values: the length of summaries, and whether dropped
-messages that were used later had to be read again.
+The comparison is not a forecast, since under another rule the agent would have seen less and acted differently. All
+costs are for the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and
+whether dropped messages that were used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
 
@@ -80,12 +80,12 @@ def compare(
     systems : names, policies, or a mapping to them
         Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
-        Context window, in tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
+        Context window, in tokens; default: the model's window, or a larger window if a recorded prompt exceeds it.
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; default: the prices of each request's model on the day
         of the request.
     cache : PromptCache or str, optional
-        The provider's prompt cache; default: that of the model. Do not pass it for recorded sessions, whose cache reads
+        The provider's prompt cache; default: the model's cache. Do not pass it for recorded sessions, whose cache reads
         are known.
     counter : callable or str, optional
         Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
@@ -118,7 +118,7 @@ def compare(
         - own_trigger: size at which Claude Code compacted the session, in tokens
         - price_gap: note on models without a price; empty if there are none
         - unlogged_summaries: number of compactions whose summary call is not in the log
-        - disproved: the model's window if a recorded prompt is larger; otherwise 0
+        - disproved: the model's window if a recorded prompt is larger than this window; otherwise 0
 
     Raises
     ------

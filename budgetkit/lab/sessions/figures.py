@@ -86,14 +86,14 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return the indices of requests to draw, evenly spaced or near marks."""
+    """Return the indices of requests to draw, evenly spaced or near marked requests."""
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
 
 
 def _draw_rules(table: pd.DataFrame) -> Spec:
-    """Draw each rule as a lane of prompt sizes, with marks where it acts."""
+    """Draw each rule's prompt sizes in a row, with symbols at the rule's actions."""
     systems = list(dict.fromkeys(table["system"]))
     pruned = table.loc[table["system"] != AS_IT_WAS, "sent"]
     tallest = max(1, int(pruned.max())) if len(pruned) else 1

@@ -101,7 +101,7 @@ def sessions(
     newest : int, default 200
         Maximum number of sessions.
     billed : bool, default False
-        If true, read each session in full for its usage, which takes longer the first time.
+        If true, read each session in full for its usage, which is slow until its bill is cached.
 
     Returns
     -------

@@ -3,8 +3,8 @@
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
 The contents of the log are counted and scaled to the growth of the provider's prompts. The size of instructions and
-tools, which are not in the log, follows from the first request. It is checked against all other requests: the signed
-difference is its error.
+tools, which are not in the log, follows from the first request. This size is checked against all other requests: the
+signed difference is its error.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def what_if(
     model : str or sequence of str, optional
         Other models, at current prices and with counts of their own tokenizers.
     rule : str, optional
-        The system whose compaction is replayed; default: that of the session's program.
+        The system whose compaction is replayed; default: the session's program.
     window : int, optional
         Context window, in tokens; default: the session's own.
 
@@ -136,8 +136,8 @@ def what_if(
         - sessions, left_out: numbers of sessions used and excluded
         - chosen: the value that costs least on the older half
         - tried_on: number of newer sessions
-        - saved, saved_low, saved_high: saving on the newer sessions with this value, as a share of their bill, and its
-          95 % interval over these sessions and the errors of their replays; negative if the value costs more
+        - saved, saved_low, saved_high: saving on the newer sessions with the chosen value, as a share of their bill,
+          and its 95 % interval over these sessions and the errors of their replays; negative if the value costs more
 
     Raises
     ------
@@ -200,7 +200,7 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range overlaps that of the cheapest value.
+    """Flag the values whose range overlaps the cheapest value's range.
 
     Values at which a prompt exceeds the window or the program stops are excluded, unless there are no other values.
     """
@@ -253,7 +253,10 @@ class _Trial:
         return table
 
     def _compacted(self, setting: str, value: int) -> Data:
-        """Replay the session with another compaction threshold or tail."""
+        """Replay the session with another threshold or tail of compactions.
+
+        The tail is the number of newest tokens kept next to the summary.
+        """
         form = str(self.session.trace.fields.get("format"))
         system = policy_of(self.rule or (form if form in _RULES else "claude-code"))
         if not isinstance(system, System) or not system.summarises:

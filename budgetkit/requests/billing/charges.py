@@ -115,9 +115,9 @@ EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     """Return the text of a message's thinking if it is billed again.
 
-    Gemini bills the thinking of every message again, Anthropic and Converse that of messages with tool calls. In other
-    formats, or without thinking, the tuple is empty. The format is that of the message's original record or, if the
-    message has none, `shape`.
+    Gemini bills the thinking of every message again. Anthropic and Converse bill only the thinking of messages with
+    tool calls. In other formats, or without thinking, the tuple is empty. If the format from which the message was read
+    is unknown, `shape` is the format.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})

@@ -83,7 +83,7 @@ def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Cha
 
 
 def declaration(tools: Sequence[Schema]) -> str:
-    r"""Write tool schemas as the declaration for OpenAI's older models.
+    r"""Write tool schemas as the declaration for OpenAI's models of 2023.
 
     Examples
     --------

@@ -336,7 +336,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
     """Return the charge of the tools' hidden prompt.
 
-    It depends on the tool choice and on whether parallel calls are disabled.
+    The charge depends on the tool choice and on whether parallel calls are disabled.
     """
     if request.forced:
         fixed = frame.forced

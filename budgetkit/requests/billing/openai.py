@@ -474,8 +474,9 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
     A message costs 4 tokens plus its text, and an answer the family's `per_answer` in addition. A tool result costs
     only its text, and an answer without text that has calls, reasoning or other items costs nothing itself.
 
-    A call costs the family's constant plus its name twice and its arguments as compact JSON. Parallel calls cost more
-    than single ones, and so does a single call that is sent back with the provider's id and status.
+    A call costs the family's constant plus its name twice and its arguments as compact JSON. In some families, each of
+    several parallel calls costs more than a single call, or a single call costs more if it is sent back with the
+    provider's id and status.
     """
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)

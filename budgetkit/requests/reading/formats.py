@@ -47,7 +47,7 @@ def holds(value: Any, condition: str) -> bool:
     """Return True if a value meets a condition.
 
     A condition has one or more clauses joined by " & ". The clause "path" requires a value at the path, and
-    "path=choices" a value that matches one of the choices. "!" negates a clause.
+    "path=choices" requires a value that matches one of the choices. "!" negates a clause.
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True

@@ -61,7 +61,7 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
 
     A result without a call becomes a function message, because the call may be stored on a server. The returned list
     has a note with the number of such results. In strict mode, a result without a call is left unchanged and rejected
-    later. If messages are read in several steps, `pairing` is that of the earlier steps.
+    later. If messages are read in several steps, `pairing` is the pairing of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0

@@ -424,7 +424,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
-    Their roles must be equal, and Gemini's user messages must also contain tool results.
+    Messages are merged if their roles are equal and, for Gemini's user messages, if both contain tool results.
     """
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False

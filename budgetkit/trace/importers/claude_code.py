@@ -28,7 +28,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
     """Return for each record whether it is on the current branch.
 
     A record without an id or with a missing parent follows the previous record. If one record of an answer is on the
-    branch, all its records are, and so are the results of its calls.
+    branch, all records of the answer and the results of its calls are on it, too.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
@@ -409,7 +409,7 @@ def _is_copied(record: Raw) -> bool:
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
-    """Return a compaction's place, kept messages and previous prompt size."""
+    """Return a compaction's position, kept messages and previous prompt size."""
     entry: Hashable = _name(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):
