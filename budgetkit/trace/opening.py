@@ -151,7 +151,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
 def json_value(value: Any) -> Any:
     r"""Convert a value to plain JSON data in valid Unicode.
 
-    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting; tuples become lists, and numeric keys
+    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting. Tuples become lists, and numeric keys
     become strings.
 
     >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"

@@ -46,7 +46,7 @@ def is_count(tokens: object) -> bool:
 
 
 class KeptCounts:
-    """A store of counts in a file, or in memory after the file failed."""
+    """A store of counts, in a file or, if that fails, in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -41,7 +41,10 @@ def budget() -> Callable[..., Any]:
 
 
 def check_files(budget: Any, **sent: Any) -> CheckResult:
-    """Check values, files or names, and return the result."""
+    """Check a budget, tools and traces that may be given as files.
+
+    The budget may also be a preset's name.
+    """
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
     read_traces = import_module("budgetkit.inputs.conversations").traces_of

@@ -180,7 +180,7 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Apply the shared budget and the texts of a new conversation."""
+    """Return settings with the shared budget and the texts of a new conversation."""
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     present = settings.budget_settings
@@ -192,7 +192,10 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, or the current conversation if none is shared."""
+    """Return settings that replay the shared conversation under the shared budget.
+
+    If no conversation is shared, the explorer's own conversation is replayed.
+    """
     settings = explorer.settings
     present = settings.budget_settings
     if shared.trace is None:

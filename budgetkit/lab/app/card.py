@@ -1,9 +1,9 @@
 """DesignCard: a budget in one view, with the error of a cheap count.
 
-A card's receipt is its budget as one file to send, in which the model, the window and the reserve can be changed
-without a kernel. All results in a receipt are computed here, with the functions of the live card, for some models,
-windows and reserves for the answer; the page only selects among these results. By default, a receipt contains numbers
-but no texts of the conversation.
+A card's receipt is one file with the budget, in which the model, the window and the reserve can be changed without a
+kernel. All results in a receipt are computed here, with the functions of the live card, for some models, windows and
+reserves for the answer; the page only selects among these results. By default, a receipt contains numbers but no texts
+of the conversation.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class DesignCard(BudgetExplorer):
     trace : str, path, Trace or sequence of Trace, optional
         The conversations to plan.
     model : str, default `DEFAULT_MODEL`
-        The model; its window is used for a preset, and its encoding as the reference.
+        The model. Its window is used for a preset, and its encoding is the reference.
     counter : str, optional
         Counter of the plan; default: the model's own.
     window : int, optional
@@ -305,7 +305,7 @@ class DesignCard(BudgetExplorer):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .html.
         """
         check_html(path)
         page, drawn = self._receipt(texts=texts)

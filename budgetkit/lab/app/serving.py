@@ -246,7 +246,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
     Raises
     ------
     ValueError, OSError
-        If the file cannot be read; raised before the server starts.
+        If the file cannot be read. The error is raised before the server starts.
 
     Notes
     -----

@@ -72,7 +72,7 @@ class Room:
     safety, pool : int
         The safety reserve, and the rest of the shared pool.
     overrun : int
-        Overflow of the window; above 0, nothing can be filled.
+        Tokens by which the request exceeds the window. If the number is above 0, nothing can be filled.
 
     Examples
     --------

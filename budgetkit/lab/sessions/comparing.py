@@ -96,7 +96,7 @@ def compare(
         One row per rule, sorted by cost, with these columns:
 
         - system, label, version: name of the rule, name and version of the system
-        - least, most: limits of the cost over the assumptions, in US dollars; NaN if no price is known
+        - least, most: lowest and highest cost under the assumptions, in US dollars; NaN if no price is known
         - relative: input cost, as a ratio to the input cost without a cache and without a rule
         - compactions: number of compactions
         - sent, cached: tokens sent, and tokens read from the cache

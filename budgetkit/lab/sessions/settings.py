@@ -114,8 +114,8 @@ def what_if(
         One row for the recorded session and one per value, with these columns:
 
         - setting, value: name and value of the setting
-        - least, most: limits of the cost over the assumptions, in US dollars
-        - low, high: these limits, widened by the error of the replay
+        - least, most: lowest and highest cost under the assumptions, in US dollars
+        - low, high: these costs, widened by the error of the replay
         - sent, cached: tokens sent, and tokens read from the cache
         - compactions: number of compactions
         - used_later: number of dropped messages that were used later

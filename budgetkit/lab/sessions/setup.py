@@ -1,7 +1,7 @@
 """ReplaySetup: a conversation prepared for replays under any rule.
 
 For a recorded session, the requests, their models and answers, the sizes of messages and the misses not caused by a
-rule come from the record; misses caused by a rule are added. The unchanged session is replayed, too, to measure the
+rule come from the record. Misses caused by a rule are added. The unchanged session is replayed, too, to measure the
 deviation of replays from the bill.
 """
 

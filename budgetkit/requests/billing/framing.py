@@ -71,7 +71,7 @@ class Framing:
     without_system : int
         Tokens for the template's default system message, if a request has none of its own.
     per_image : int or None
-        Tokens for each image. ``None`` applies OpenAI's tiles; an image of unknown size is assumed to be 1024 pixels
+        Tokens for each image. ``None`` applies OpenAI's tiles. An image of unknown size is assumed to be 1024 pixels
         square.
     tools : {"declaration", "json"} or ToolConstants
         How tool schemas are counted; see :mod:`budgetkit.requests.billing.declarations`.

@@ -159,7 +159,7 @@ class _Writer:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Return True for a schema without a title, description, default and format."""
+    """Return True for a schema without a title, description, default or format."""
     return not {"title", "description", "default", "format"} & schema.keys()
 
 

@@ -156,7 +156,7 @@ class RequestCount:
         return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
-        """Show the total, its basis and the ledger."""
+        """Return the total, its basis and the ledger as HTML."""
         low, high = self.interval
         between = ""
         if not self.exact:
@@ -200,8 +200,8 @@ def count_request(
         The request body, as a dictionary or JSON, in the format of OpenAI chat or Responses, Anthropic Messages, Gemini
         or Bedrock Converse.
     model : str or Model, optional
-        The model that answers. Default: the model in the request; if the request names none, the most common model of
-        the format is assumed, and ``counted_by`` says so.
+        The model that answers. Default: the model in the request. If the request names no model, the most common model
+        of the format is assumed, and ``counted_by`` says so.
     host : str, optional
         Host that forwards the request and bills differently from the maker: ``"vertex"`` or ``"venice"``. Default: the
         host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
