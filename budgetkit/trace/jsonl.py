@@ -9,10 +9,10 @@ a small file cannot fill the memory:
     bytes   64 MiB, or 32 times the container's own size if that is more
     values  a million, plus one for every two bytes of the container
 
-Conversations compress by a factor of 4 to 10, repetitive agent sessions by 30; a factor of 1,000 is an attack. A value
-is a table cell, or JSON text between separators such as brackets and commas; it becomes a Python object. All files in a
-container and in nested containers share one :class:`Outflow`. A stream is read twice: first to measure it and then,
-within the limit, to read its content.
+Conversations compress by a factor of 4 to 10, and repetitive agent sessions by a factor of 30. A factor of 1,000
+indicates an attack. A value is a table cell, or JSON text between separators such as brackets and commas; it becomes a
+Python object. All files in a container and in nested containers share one :class:`Outflow`. A stream is read twice:
+first to measure it and then, within the limit, to read its content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Costs of the same messages under other systems' rules, and a ranking.
+"""Costs of the same messages under other systems' rules, and a ranking of the rules.
 
 The comparison is not a forecast, since under another rule the agent would have seen less and acted differently. All
 costs are for the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and

@@ -76,7 +76,7 @@ class Record:
     - `rows` are the indices of the session's requests in the usage.
     - `prices` and `answered` are the prices and the output tokens of each request.
     - `read_as_held` is the limit on each request's cache read after all recorded misses.
-    - `most_read` is the limit after the misses that no rule causes, and `after_compaction` the limit after a
+    - `most_read` is the limit after the misses that no rule causes, and `after_compaction` is the limit after a
       compaction.
     - `beside` is the cost of other requests, such as those on abandoned branches, in US dollars.
     """

@@ -376,8 +376,8 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     """Return the charge of a tool call.
 
-    The tool's name and the name and value of each argument are counted separately. `end` is the text after a value,
-    which may merge with the value's last token.
+    The tool's name and the name and value of each argument are counted separately. `end` is the text that follows each
+    value, because the value's last token may include this text.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
