@@ -135,7 +135,7 @@ class _Redaction:
         return raw
 
     def word(self, word: Any) -> Any:
-        """Replace a word such as a role, unless budgetkit's data tables define it."""
+        """Replace a word such as a role, unless budgetkit defines it."""
         if not isinstance(word, str):
             return self.value(word)
         return word if word in _public_words() else self.filler.name(word)
@@ -239,7 +239,7 @@ class _Redaction:
 
 @cache
 def _public_words() -> frozenset[str]:
-    """Return the words that are not replaced, such as names of formats and roles."""
+    """Return the words to keep, such as names of formats and roles."""
     return format_names().union(
         format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )

@@ -194,7 +194,10 @@ class Opener:
     depth: int = 0
 
     def parts(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield each file in a stream, with its values and their line numbers."""
+        """Yield each file in a stream, with its values.
+
+        Each value comes with its line number.
+        """
         if isinstance(stream, io.BufferedReader):
             head = stream.peek(_PEEK)[:_PEEK]
         else:
@@ -300,7 +303,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as JSON, as a table, as YAML or as a transcript."""
+        """Read text as JSON, a table, YAML or a transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
@@ -347,7 +350,7 @@ def _content(stream: BinaryIO, name: str) -> bytes:
 
 
 def _wide_encoding(head: bytes) -> str:
-    """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
+    """Return the encoding of UTF-16 or UTF-32 text, or else ""."""
     match = _WIDE.match(head)
     return (match.lastgroup or "") if match else ""
 

@@ -166,7 +166,10 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, or the id if it has no title."""
+        """The conversation's title on one line.
+
+        Without a title, this is the id.
+        """
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)
@@ -245,7 +248,7 @@ class Trace:
 
     @cached_property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of content that cannot be counted, such as audio and files."""
+        """The kinds of content that cannot be counted, such as audio."""
         kinds = {kind for message in self.messages for kind in message.uncounted}
         return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 

@@ -162,7 +162,10 @@ class Filler:
         yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text's tokens as it is, as compact JSON and in a list."""
+        """Count the tokens of a text in three forms.
+
+        The forms are the text itself, its compact JSON, and a JSON list that contains it.
+        """
         as_list = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(as_list)
 

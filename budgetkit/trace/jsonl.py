@@ -162,7 +162,7 @@ class JsonFile:
             raise self._broken(number + cause.lineno - 1, cause) from None
 
     def _parsed(self, text: str, number: int, start: int) -> tuple[Any, int]:
-        """Return the value at a position of a text, and the position after it."""
+        """Return the value at a position, and the position after it."""
         try:
             value, end = _DECODER.raw_decode(text, start)
             _refuse_deep(value, text, start, end)
@@ -341,7 +341,7 @@ class Outflow:
 
 
 def stream_size(stream: Any, outflow: Outflow) -> None:
-    """Read an unpacked stream to its end, and add its size to an `Outflow`.
+    """Read an unpacked stream, and add its size to an `Outflow`.
 
     The stream is closed; open it again to read its content.
     """

@@ -82,7 +82,7 @@ class Loader:
     columns: Columns = None
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
-        """Yield each conversation with a default id and its place in the source.
+        """Yield each conversation with a default id and its place.
 
         Files without a conversation, in a folder or archive, are left out with a warning.
         """
@@ -155,7 +155,7 @@ class Loader:
                 yield from Opener(self.columns, self.progress).parts(stream, _name(path))
 
     def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-        """Yield each conversation of a file with the number of its first line."""
+        """Yield each conversation of a file with its first line's number."""
         first = next(numbered, None)
         if first is None:
             return

@@ -195,7 +195,7 @@ def place_name(where: str) -> Iterator[None]:
 
 
 def _orphan(messages: Sequence[Message]) -> int | None:
-    """Return the index of the first tool result without an earlier call, or None."""
+    """Return the index of the first result without a call, or None."""
     called: set[str] = set()
     for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

@@ -232,7 +232,7 @@ class TableReader:
 
 
 def _is_document(row: Raw) -> bool:
-    """Return True if a row is a conversation or message in a known format."""
+    """Return True if a row is a conversation or message itself."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
@@ -310,7 +310,7 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a parquet or arrow file, a few at a time."""
+    """Yield the rows of a parquet or arrow file by batch."""
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column)
@@ -409,7 +409,7 @@ def _check_types(schema: Any) -> None:
 
 
 def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of an arrow file or stream, after checking its size."""
+    """Yield the rows of an arrow file, after checking its size."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -431,7 +431,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Return the number of Python values in an array, and their size in bytes."""
+    """Return the number and the bytes of an array's Python values."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

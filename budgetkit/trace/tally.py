@@ -1,4 +1,4 @@
-"""Tally: a conversation's sizes by section, for one counter, framing and role table.
+"""Tally: a conversation's sizes by section, with one counter and framing.
 
     demand(turn, section) = tokens of earlier turns in the section + tokens that this turn adds
 

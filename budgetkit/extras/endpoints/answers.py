@@ -46,7 +46,7 @@ def is_count(tokens: object) -> bool:
 
 
 class KeptCounts:
-    """A store of counts, in a file or, if that fails, in memory."""
+    """A store of counts in a file or, after an error, in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -74,7 +74,7 @@ class KeptCounts:
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None if there is none.
+        """Return the first row of a query, or None.
 
         After an error, return None and repair the store.
         """

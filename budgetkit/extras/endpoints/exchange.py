@@ -85,7 +85,10 @@ class Key(httpx.Auth):
         }
 
     def _spelled_out(self, line: str) -> bool:
-        """Return True if a line contains the key's start or end, ignoring separators."""
+        """Return True if a line spells the key's start or end.
+
+        Separators between the letters are ignored.
+        """
         letters, line_letters = (
             re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line)
         )

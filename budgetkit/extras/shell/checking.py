@@ -1,4 +1,4 @@
-"""``budgetkit check``: the command, and the baselines that it saves and compares with."""
+"""``budgetkit check``, and the baselines that it saves and compares with."""
 
 from __future__ import annotations
 

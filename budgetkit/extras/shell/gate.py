@@ -453,7 +453,7 @@ def _check_messages(trace: Trace) -> None:
 
 
 def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
-    """Return a note for each tool with text that the framing does not count."""
+    """Return a note for each tool whose text is partly uncounted."""
     request = ProviderRequest("chat", tools=read_tools(tools).functions)
     return unwritten_tools(request.tools, lambda: framing.charges(request))
 

@@ -96,7 +96,10 @@ def _replays(
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
-    """Explain why the cost in dollars is missing, if so, and suggest a fix."""
+    """Explain a missing cost in dollars, and suggest a fix.
+
+    If there are costs, the list is empty.
+    """
     if has_costs:
         return []
     problem = "no model is named"

@@ -1,4 +1,4 @@
-"""``budgetkit sessions``: the list of recorded sessions, and the analysis of one of them.
+"""``budgetkit sessions``: the list of recorded sessions, and analyses of a session.
 
 Listing imports neither pandas nor an explorer.
 """

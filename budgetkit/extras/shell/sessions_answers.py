@@ -242,7 +242,7 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds of content, and one row for all other kinds.
+    """Return the largest kinds of content, and a row for the others.
 
     The last row is still the difference from the provider's count, so that all rows add up to the prompt.
     """

@@ -1,4 +1,4 @@
-"""App: the design card and all explorers as tabs, for one conversation and one budget."""
+"""App: the design card and all explorers as tabs, for one conversation."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Return settings with the shared budget and the texts of a new conversation."""
+    """Return settings with the shared budget and a new conversation's texts."""
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     present = settings.budget_settings

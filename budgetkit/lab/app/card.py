@@ -1,4 +1,4 @@
-"""DesignCard: a budget in one view, with the error of a cheap count.
+"""DesignCard: a budget in one view, with a cheap count's error.
 
 A card's receipt is one file with the budget, in which the model, the window and the reserve can be changed without a
 kernel. All results in a receipt are computed here, with the functions of the live card, for some models, windows and
@@ -200,7 +200,7 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """A card for designing a budget, with the error of a cheap count.
+    """A card for designing a budget, with a cheap count's error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
     the error of the "Cheap counter", which is initially "chars/4". This error does not depend on the counter of the

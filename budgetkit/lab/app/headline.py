@@ -1,4 +1,4 @@
-"""The card's headline and key figures, and the errors of a cheap count."""
+"""The card's headline, its key figures, and a cheap count's errors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Misjudgement:
 
     @property
     def error(self) -> float:
-        """The error of the cheap count, as a share of the best count."""
+        """The cheap count's error, as a share of the best count."""
         return self.estimate / self.exact - 1
 
     def really(self, budget: int) -> int:
@@ -132,7 +132,7 @@ def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
 def _misjudged(
     corpus: Corpus, cheap: Counter, best: Counter, where: str
 ) -> tuple[Misjudgement, ...]:
-    """Return the errors of a cheap count on texts, by kind of text."""
+    """Return a cheap count's errors on texts, by kind of text."""
     texts = corpus.where(lambda document: bool(document.text))
     if not texts.documents:
         return ()

@@ -114,7 +114,7 @@ class Guarded(RequestHandler):
     """A handler with the access check of the server."""
 
     def initialize(self, gate: Gate, home: str = "") -> None:
-        """Store the access check of the server, and the address of the app."""
+        """Store the server's access check and the app's address."""
         self.gate = gate
         self.home = home
 

@@ -1,4 +1,4 @@
-"""Strip: a cheap count's effect on the history budget and the shared pool.
+"""Strip: a cheap count's effect on the history budget and pool.
 
 Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget if
 the cheap count fills the budget. The thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
@@ -48,7 +48,7 @@ LONGEST_LINE = 1.5
 
 
 class Verdict(NamedTuple):
-    """A verdict on a full budget: its level and its wording.
+    """A verdict on a full budget: a level and its wording.
 
     The level determines the colour.
     """
@@ -116,7 +116,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the limits of the plan's remainder or, without one, of its pool."""
+    """Return the limits of the plan's remainder, or else of its pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)

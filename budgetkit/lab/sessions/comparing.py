@@ -1,4 +1,4 @@
-"""Costs of the same messages under other systems' rules, and a ranking of the rules.
+"""Costs of the same messages under the rules of several systems.
 
 The comparison is not a forecast, since under another rule the agent would have seen less and acted differently. All
 costs are for the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and
@@ -181,15 +181,15 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
 
 
 def is_near(error: float) -> bool:
-    """Return True if a replay is close enough to the bill to rank rules.
+    """Return True if a replay's error is small enough to rank rules.
 
-    If the error is unknown (NaN), the replay counts as close enough.
+    If the error is unknown (NaN), it counts as small enough.
     """
     return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost, or by relative cost if prices are unknown."""
+    """Sort rules by mean cost or, without prices, by relative cost."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -245,7 +245,7 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Return each rule's relative cost by price of a cached token and window.
+    """Return each rule's relative cost by cached-token price and window.
 
     The table marks the cheapest rule, and the prices at which another rule becomes the cheapest.
 

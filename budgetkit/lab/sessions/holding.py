@@ -351,7 +351,9 @@ def _part(arguments: str) -> str:
 
 
 def server_of(tool: str) -> str | None:
-    """Return the MCP server of a tool, or None for the program's own tools.
+    """Return the MCP server of a tool, or None.
+
+    The program's own tools have no server.
 
     >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)

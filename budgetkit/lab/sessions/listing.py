@@ -65,13 +65,13 @@ class SessionFile:
 
     @property
     def key(self) -> str:
-        """A checksum of the state of the file and of its sub-agents' files."""
+        """A checksum of the state of the session's and sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The name of the session's folder, read from the start of the file."""
+        """The name of the session's folder, read from the file's start."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:

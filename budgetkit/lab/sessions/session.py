@@ -147,7 +147,10 @@ class Session:
 
     @property
     def model(self) -> str | None:
-        """The model with the most answers, or None if no model is named."""
+        """The model with the most answers, or None.
+
+        None means that no model is named.
+        """
         names = [*filter(None, self.columns["model"])]
         # Of equally frequent models, the first by name.
         return max(sorted({*names}), key=names.count, default=None)
@@ -256,7 +259,7 @@ class Session:
 
     @property
     def unpriced(self) -> str:
-        """A sentence about items missing from the cost, or "" if there are none."""
+        """A sentence about items missing from the cost, or "" without any."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -271,7 +274,9 @@ class Session:
 
     @cached_property
     def steps_cost(self) -> Floats:
-        """The extra cost of each request because of price steps, in US dollars.
+        """The extra cost of each request due to price steps.
+
+        The cost is in US dollars.
 
         A step is a prompt size above which the model's price rises.
         """
@@ -279,7 +284,7 @@ class Session:
 
     @cached_property
     def input_prices(self) -> tuple[Floats, Floats]:
-        """The prices of a cached and of an uncached input token, by request.
+        """Each request's prices of a cached and an uncached input token.
 
         The prices are in US dollars, and NaN if unknown. For a request without a cache read, the price of a cached
         token is hypothetical.
@@ -296,7 +301,7 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Return the cost of some kinds of tokens, with or without price steps."""
+        """Return the cost of kinds of tokens, with or without price steps."""
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A price step depends on the whole prompt, even if part of it was written for an hour.

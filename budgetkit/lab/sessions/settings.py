@@ -1,4 +1,4 @@
-"""Other settings for a recorded session, with one replay per value and its error.
+"""Replays of a recorded session with other settings, and their error.
 
     error = the larger of replay_error and rule_error      (shares of the bill)
 

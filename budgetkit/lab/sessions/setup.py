@@ -187,7 +187,7 @@ class ReplaySetup:
         )
 
     def costs(self, outcome: Replay) -> tuple[float, float]:
-        """Return the cost of a replay and of its summary calls, in US dollars.
+        """Return the dollar costs of a replay and of its summary calls.
 
         Each request is billed at its own model's prices. The costs are NaN if a price is unknown.
         """
@@ -202,7 +202,7 @@ class ReplaySetup:
         return float(sums[0]), float(sums[1])
 
     def error_of(self, cost: float) -> float:
-        """Return the deviation of a cost from the session's bill, as a share."""
+        """Return a cost's deviation from the session's bill, as a share."""
         billed = float(self.session.cost.sum()) if self.session is not None else 0.0
         return cost / billed - 1 if billed else float("nan")
 

@@ -21,7 +21,7 @@ Count = Callable[[str], int] | str
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One part of a request's bill: texts and a fixed number of tokens.
+    """One part of a request's bill: texts and fixed tokens.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def carries_thinking(message: Message) -> bool:
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Return a note if a message has thinking that no billing rule covers.
+    """Return a note if the billing rules miss a message's thinking.
 
     The rules cover the assistant's thinking in chat and Responses requests, if it is in a field that was found in
     recorded calls. They do not cover other fields, thinking blocks in a message's content, or the places in
@@ -220,7 +220,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """Return a note for each tool with schema text that no charge covers.
+    """Return a note for each tool with uncharged schema text.
 
     A tool whose schema has a reference that cannot be resolved gets a note too.
 

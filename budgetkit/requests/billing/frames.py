@@ -59,7 +59,7 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return the texts of a tool's declaration for Gemini 3, and its marker tokens.
+    """Return a Gemini 3 declaration's texts, and its number of marker tokens.
 
     The second value is the number of tokens that mark where a quoted text or the declaration starts and ends.
 
@@ -172,7 +172,7 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None if the model has none.
+    """Return the frame of a model, or None.
 
     Some frames apply only to one host.
 
@@ -203,7 +203,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "" if it has none.
+    """Return the name of a host's hidden prompt, or "".
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -352,7 +352,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return the fixed tokens of a message, by its role and the previous role.
+    """Return a message's fixed tokens, by its role and the previous role.
 
     An unfinished answer that the model continues adds none.
     """

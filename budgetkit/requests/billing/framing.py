@@ -302,7 +302,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """List the charges of a message and its images, by the framing's constants."""
+        """List a message's and its images' charges, by the framing's constants."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:

@@ -265,7 +265,7 @@ def size_in(url: str) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a JPEG, or None if no segment has it."""
+    """Return the size of a JPEG from its segments, or None."""
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1] if data[at] == 0xFF else None
@@ -283,7 +283,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a WebP image, or None if it cannot be read.
+    """Return the size of a WebP image, or None.
 
     The image may be lossy, lossless or extended.
     """

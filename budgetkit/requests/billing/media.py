@@ -48,7 +48,10 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Yield the cost of each media part with a known length and a rule."""
+    """Yield the cost of each media part with a known length.
+
+    Media without a rule for the model are left out.
+    """
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -70,7 +73,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return a PDF's number of pages, or 0 if it cannot be read.
+    """Return a PDF's number of pages, or 0 if unreadable.
 
     The count in the page tree takes precedence over the page objects, because the file may still contain pages of its
     earlier versions, and current pages may be compressed.

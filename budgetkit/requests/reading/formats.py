@@ -290,7 +290,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the first row with a format's name and a path of messages.
+    """Return the row of a named format with a messages path.
 
     >>> format_named("gemini").messages
     'contents'
@@ -310,7 +310,7 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a document lacks only one field of a format.
+    """Return a hint if a document lacks one field of a format.
 
     Return "" if there is no such format, or if the format requires fewer than three fields.
     """

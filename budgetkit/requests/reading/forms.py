@@ -236,6 +236,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Return True if a message shares its original record with the previous message."""
+    """Return True if a message shares its record with the previous message."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

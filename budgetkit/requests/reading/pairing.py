@@ -140,7 +140,7 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call, and mark the call as answered.
+    """Return True if a result has a call, marking the call answered.
 
     A result without an id gets the id of an unanswered call, if possible one of the same tool.
     """

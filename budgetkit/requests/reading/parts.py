@@ -212,7 +212,7 @@ def objects_in(value: Any) -> list[Raw]:
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list or tuple unchanged, and an empty sequence for other values."""
+    """Return a list or tuple unchanged, or else an empty sequence."""
     return value if isinstance(value, list | tuple) else ()
 
 
@@ -245,5 +245,5 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write arguments or results as text for a prompt, with None as "{}"."""
+    """Write arguments or results as prompt text, with None as "{}"."""
     return "{}" if value is None else as_text(value)

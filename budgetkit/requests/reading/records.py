@@ -309,7 +309,7 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return a message with its texts, thoughts and calls, followed by its results.
+    """Return a message with texts, thoughts and calls, and then its results.
 
     If the step has only results, return only these.
     """
@@ -414,7 +414,7 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return the usage in a record, or None if the record has none.
+    """Return the usage in a record, or None.
 
     The usage belongs to the newest answer among the messages.
     """

@@ -179,7 +179,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 
 
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
-    """Write one message, or the messages of one record, in a provider's format."""
+    """Write one message, or one record's messages, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
@@ -226,7 +226,9 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Replace the text of a record, or its tool result, with a message's text.
+    """Replace the text in a record with a message's text.
+
+    If the record has a tool result, the result's text is replaced.
 
     Parts without text, such as images, are kept.
     """

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code and pi, whose records are linked to their predecessors.
+"""Sessions of Claude Code and pi, whose records name their predecessors.
 
 Each line is a record. Claude Code writes an answer on several lines, one per block, with the results of its calls in
 between. The ids of message and request identify the parts of one answer. Messages of sub-agents are in side chains or
@@ -59,7 +59,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return the index of each record's predecessor, or -1 if there is none."""
+    """Return the index of each record's predecessor, or -1 without one."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)

@@ -104,14 +104,14 @@ def _replayed(lines: Iterable[Any]) -> Data:
 
 
 def _child(parent: Any, step: Any) -> Any:
-    """Return the value at a key or index, or None if there is none."""
+    """Return the value at a key or index, or None."""
     if not _has_place(parent, step):
         return None
     return parent.get(step) if isinstance(parent, dict) else parent[step]
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Return True if a value can be stored at a key or index."""
+    """Return True if a parent can store a value at a key."""
     if isinstance(parent, list):
         return type(step) is int and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)

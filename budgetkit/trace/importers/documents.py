@@ -191,7 +191,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
-    """Read a document's messages if its format is not in the table of formats.
+    """Read the messages of a document in an unlisted format.
 
     Return None if the messages already have OpenAI's format.
     """
@@ -334,7 +334,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
 
 
 def _is_logged(inside: Any) -> bool:
-    """Return True if parsed JSON is a logged conversation, not a user's text."""
+    """Return True if JSON is a logged conversation, not a user's text."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])

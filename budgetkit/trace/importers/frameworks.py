@@ -141,7 +141,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 
 @dataclass
 class _Run:
-    """The run of an agent: its messages, and its last request with the answer.
+    """An agent's run: its messages, and its last request with the answer.
 
     A request that starts with all messages in `sent` continues the run.
     """
