@@ -60,7 +60,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     Raises
     ------
     ValueError
-        If no filler has the size of a text under the counter.
+        If the counter is an estimate, or no filler has the size of a text under the counter.
 
     Examples
     --------

@@ -31,7 +31,7 @@ LARGEST: Final = 1_000_000
 def kind_documents(trace: Trace) -> Corpus:
     """Return a conversation's text as documents, by message and kind.
 
-    Of a long conversation, only every n-th message is included.
+    Of a conversation with more than a million characters, only evenly spaced messages are included.
     """
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]

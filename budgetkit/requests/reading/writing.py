@@ -228,9 +228,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Replace the text in a record with a message's text.
 
-    If the record has a tool result, the result's text is replaced.
-
-    Parts without text, such as images, are kept.
+    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept.
     """
     text = Message(raw).text
     if form == "responses":
