@@ -60,7 +60,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     Raises
     ------
     ValueError
-        If the counter is an estimate, or no filler has the size of a text under the counter.
+        If the counter estimates an encoding, as "estimate:o200k_base" does, or no filler has the size of a text under
+        the counter.
 
     Examples
     --------
