@@ -146,7 +146,7 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
-    """Return the section of a tool result next to its call.
+    """Return the section of a tool result, given its call's section.
 
     If the call is in the pruned section, the result is in this section, too.
 

@@ -433,7 +433,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     count : str, Model or callable
         A counter, a model, or the name of either.
     framing : Framing, optional
-        If given, it is returned unchanged.
+        A framing that is returned unchanged, if given.
 
     Returns
     -------
