@@ -40,8 +40,9 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between punctuation marks, keeps its number of tokens under the given counter, so
-    that demand, plans and replays with that counter stay the same. Anything that reads words gives different results:
-    the evidence proxy (marks are kept, as indices), a policy that weighs words, or another counter.
+    that demand, plans and replays with that counter stay the same. Anything that reads words gives different results,
+    such as the evidence proxy, a policy that weighs words, or another counter. Evidence marks are kept as indices of
+    messages.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     Raises
     ------
     ValueError
-        If no filler has the size of a text under the counter.
+        If the counter estimates an encoding, as "estimate:o200k_base" does, or no filler has the size of a text under
+        the counter.
 
     Examples
     --------
@@ -134,13 +136,13 @@ class _Redaction:
         return raw
 
     def word(self, word: Any) -> Any:
-        """Replace a format's word, such as a role, unless it is public."""
+        """Replace a word such as a role, unless budgetkit defines it."""
         if not isinstance(word, str):
             return self.value(word)
         return word if word in _public_words() else self.filler.name(word)
 
     def passage(self, passage: Passage) -> Passage:
-        """Replace a passage's title and text."""
+        """Replace a passage's text, and keep its score."""
         score = {} if passage.score is None else {"score": passage.score}
         return Passage({"text": self.filler.text(passage.text), **score})
 
@@ -238,7 +240,7 @@ class _Redaction:
 
 @cache
 def _public_words() -> frozenset[str]:
-    """List the words left unchanged: names of formats, roles, parts, schemas."""
+    """Return the words to keep, such as names of formats and roles."""
     return format_names().union(
         format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )

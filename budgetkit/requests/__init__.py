@@ -1,15 +1,15 @@
-"""Requests: messages and tools in providers' formats, read, written and billed.
+"""Requests in providers' formats: reading, writing and token bills.
 
-`reading/` reads a request in any format into messages and tools, and writes messages in a provider's format. `billing/`
-counts the tokens that a provider bills for them:
+`reading/` reads the messages and tools of a request in any supported format, and writes messages in a provider's
+format. `billing/` counts the tokens that a provider bills for a request:
 
 - Tool schemas are counted in `openai.py` for OpenAI, in `frames.py` for Claude, Gemini and chat templates, and in
-  `estimates.py` for all others.
-- `declarations.py` has two older ways to count tools.
-- `framing.py` has each model's framing, which is used to count messages, and its billing rules (`rules_for`).
-- `images.py` prices images, `media.py` documents, audio and video.
-- `charges.py` has the charges that all of these return, and lists the content that no charge covers.
-- `request_count.py` adds up the bill; `evidence.py` says how often such a count was exact.
+  `estimates.py` for all other models.
+- `declarations.py` counts tools as OpenAI's models of 2023 did, or by the constants of OpenAI's cookbook.
+- `framing.py` has each model's framing, which is used to count messages, and each model's billing rules (`rules_for`).
+- `images.py` counts the tokens of images, and `media.py` those of documents, audio and video.
+- `charges.py` has the charges that these modules return, and lists the content that no charge covers.
+- `request_count.py` adds up the bill; `evidence.py` has the number of recorded calls whose count was exact.
 """
 
 from budgetkit.requests.billing.charges import Charge

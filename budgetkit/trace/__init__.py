@@ -1,4 +1,4 @@
-"""Load conversations, divide them into turns, and count the demand of each section.
+"""Load conversations, divide them into turns, and count each section's demand.
 
 - `loading.py` has `load_trace`. `containers.py`, `jsonl.py` and `tables.py` read files.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;

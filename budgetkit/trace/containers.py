@@ -1,11 +1,11 @@
 """Containers: files and archives, and the values, rows or texts in them.
 
-gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 is supported. Text that is not JSON is tried as a table, as
-YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked size of a
-container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
+gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 and UTF-32 are supported. Text that is not JSON is tried as
+a table, as YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked
+size of a container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
 
 Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first speaker:
-if this speaker is a heading, a line "User:" below it is part of a message.
+if this speaker is a heading, a line "User:" below the heading is part of a message.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "u
 
 
 def read_transcript(text: str) -> list[Numbered] | None:
-    """Split a text into conversations, or return None without speakers."""
+    """Split a text with speakers into conversations.
+
+    Return None for a text without speakers.
+    """
     if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
@@ -191,7 +194,10 @@ class Opener:
     depth: int = 0
 
     def parts(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield each file in a stream, with its JSON values and line numbers."""
+        """Yield each file in a stream, with its values.
+
+        Each value comes with its line number.
+        """
         if isinstance(stream, io.BufferedReader):
             head = stream.peek(_PEEK)[:_PEEK]
         else:
@@ -217,7 +223,10 @@ class Opener:
     def _unpacked(
         self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
     ) -> Iterator[Part]:
-        """Unpack a stream with a given function, or as a zip file."""
+        """Yield the files in a compressed stream or zip file.
+
+        `unpack` decompresses the stream. If it is None, the stream is a zip file.
+        """
         if self.depth == _DEEPEST:
             raise ValueError(
                 f"{name} contains archives nested more than {_DEEPEST} deep. Unpack it first."
@@ -239,9 +248,10 @@ class Opener:
         yield from _guarded_parts(inner.parts(unpacked, name.removesuffix(".gz")), name)
 
     def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield the files of a zip file that may contain conversations.
+        """Yield those files in a zip file that may contain conversations.
 
-        From a chat export, only the conversation files are read.
+        From a chat export, only the conversation files are read. An Excel workbook, which is a zip file too, is read as
+        one table.
         """
         assert self.outflow is not None
         try:
@@ -293,7 +303,7 @@ class Opener:
             ) from None
 
     def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
-        """Read text as JSON, as a table or as a transcript."""
+        """Read text as JSON, a table, YAML or a transcript."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         suffix = PurePosixPath(name).suffix.lower()
         if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
@@ -325,7 +335,10 @@ class Opener:
 
 
 def _content(stream: BinaryIO, name: str) -> bytes:
-    """Read a stream to its end, in blocks to save memory."""
+    """Read a stream to its end, in blocks to save memory.
+
+    Raise `ValueError` if the stream is too large.
+    """
     content = bytearray()
     while block := stream.read(_BLOCK):
         content += block
@@ -337,13 +350,13 @@ def _content(stream: BinaryIO, name: str) -> bytes:
 
 
 def _wide_encoding(head: bytes) -> str:
-    """Return the encoding of UTF-16 or UTF-32 text, or "" for other text."""
+    """Return the encoding of UTF-16 or UTF-32 text, or else ""."""
     match = _WIDE.match(head)
     return (match.lastgroup or "") if match else ""
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
-    """Return the kind of an unsupported file with advice.
+    """Return the kind of an unsupported file, with advice.
 
     Return "" for any other file. Files are recognised by their first bytes, archives by their members.
 

@@ -64,7 +64,7 @@ class Trace:
     meta : Mapping
         Metadata of the conversation, from its file.
     source : str
-        File and line that it was read from.
+        File and line that the conversation was read from.
     fields : Mapping
         All other fields of the conversation, unchanged.
 
@@ -166,7 +166,10 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """The conversation's title on one line, or its id if missing."""
+        """The conversation's title on one line.
+
+        Without a title, this is the id.
+        """
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
         return one_line(title)
@@ -175,7 +178,7 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if the file names one.
 
-        If the file names several, it is the last known one.
+        If the file names several models, this is the newest known model.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
@@ -186,13 +189,20 @@ class Trace:
 
     @property
     def framing(self) -> Framing:
-        """The framing for the conversation's model, or for gpt-4o."""
+        """The framing for the conversation's model.
+
+        Without a model, this is OpenAI's framing.
+        """
         if self.model is None:
             return DEFAULT_FRAMING
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return a given framing, the conversation's or the counter's, in this order."""
+        """Return a given framing, or a default one.
+
+        The default is the framing of the conversation's model or, if the file names no model, the framing of the
+        counter's model.
+        """
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)
@@ -206,7 +216,7 @@ class Trace:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about content that was omitted or changed on reading.
 
-        If nothing can be counted, the first warning says so.
+        If no message can be counted, the first warning says so.
         """
         saved = self.fields.get("warnings")
         notes: list[str] = []
@@ -232,13 +242,13 @@ class Trace:
     def gone(self) -> Ints:
         """The index of the summary that replaced each message.
 
-        If no summary replaced a message, it is the largest integer.
+        For a message that no summary replaced, the index is the largest integer.
         """
         return gone(self.messages, self.fields.get("compactions"))
 
     @cached_property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of content that cannot be counted, such as audio and files."""
+        """The kinds of content that cannot be counted, such as audio."""
         kinds = {kind for message in self.messages for kind in message.uncounted}
         return tuple(sorted(kinds.union(read_tools(self.tools).uncounted)))
 
@@ -250,7 +260,7 @@ class Trace:
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; default: the framing of its own model.
+            Tokens that a message costs beyond its text; default: as in :meth:`framing_of`.
 
         Returns
         -------
@@ -299,13 +309,14 @@ class Trace:
             A mapping from roles to sections (see :mod:`budgetkit.trace.tally`), or a function that returns a message's
             section.
         framing : Framing, optional
-            Tokens that a message costs beyond its text; default: the framing of its own model.
+            Tokens that a message costs beyond its text; default: as in :meth:`framing_of`.
 
         Returns
         -------
         pandas.DataFrame
-            One row per turn (index ``turn``, 1 or more), one int64 column per section, in tokens; ``attrs["roles"]``
-            has the role table, and ``attrs["passages"]`` the score and tokens of each passage by section and turn.
+            One row per turn (index ``turn``, counting from 1) and one int64 column per section, in tokens.
+            ``attrs["roles"]`` has the mapping of roles, or None for a function. ``attrs["passages"]`` has the score and
+            tokens of each passage by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
@@ -330,9 +341,9 @@ class Trace:
         Returns
         -------
         list of Item
-            The items in the order of the request: opening system messages, tool schemas, earlier turns, passages, this
-            turn. Each payload is a Message. A tool call and its results share a group, and the first message of the
-            turn includes the priming.
+            The items in the order of the request: opening system messages, tool schemas, earlier turns, passages, and
+            this turn. Each payload is a Message. A tool call and its results share a group, and the first message of
+            the turn includes the priming.
 
         Raises
         ------
@@ -349,7 +360,7 @@ class Trace:
     def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> Tally:
-        """Assign every message to its section, for callers that read all turns.
+        """Assign every message to its section.
 
         Parameters
         ----------
@@ -411,7 +422,7 @@ class Trace:
         return tuple(message.role for message in self.messages)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return a key's cached value, making it if it is missing.
+        """Return the cached value of a key, or make and cache it.
 
         A trace never changes, so the value stays valid.
         """

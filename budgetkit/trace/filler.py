@@ -1,7 +1,7 @@
 r"""Filler: meaningless words with the same token counts as the originals.
 
 Punctuation, blanks and line breaks are kept, so that lines, sentences, JSON and code keep their structure. Between
-them, each run of letters and digits is replaced with filler that has the same token count in its context::
+them, each sequence of letters and digits is replaced with filler that has the same token count in its context::
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 
@@ -71,7 +71,7 @@ class Filler:
     free: dict[Hashable, Iterator[str]] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
-        """Replace the words of a text.
+        """Replace the words of a text with filler.
 
         In JSON, field names stay distinct.
         """
@@ -89,7 +89,11 @@ class Filler:
         return self._mended(filler, text)
 
     def joined(self, filler: str, after: str, text: str) -> str:
-        """Adjust the last filler word for the text that follows it."""
+        """Adjust the last filler word for the text that follows it.
+
+        `after` is the filler that follows, and `text` is the original of both parts together. If no other word gives
+        the same counts, the filler is unchanged.
+        """
         *_, word = (None, *_WORD.finditer(filler))
         wanted = self._sizes(filler), self._sizes(text)
         # Providers join the parts of a message without a separator.
@@ -142,7 +146,11 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Yield candidates with the wanted counts, first those that fit all contexts."""
+        """Yield candidates with the wanted counts.
+
+        Candidates that fit all contexts come first, then those that fit only the first context. Last come variants of
+        one candidate with numbers added, and these may have other counts.
+        """
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -154,12 +162,18 @@ class Filler:
         yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text's tokens plainly, as compact JSON and in a list."""
+        """Count the tokens of a text in three forms.
+
+        The forms are the text itself, its compact JSON, and a JSON list that contains it.
+        """
         as_list = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
     def _mended(self, pieces: list[str], text: str) -> str:
-        """Change one filler word to correct the count of the whole text."""
+        """Change one filler word to correct the count of the whole text.
+
+        If that fails, return other filler with the text's token count.
+        """
         sizes = self._sizes(text)
         whole = "".join(pieces)
         # Try each line separately, which is quicker for long texts.
@@ -205,7 +219,10 @@ class Filler:
 
 
 def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> list[str]:
-    """Return the pieces of a text with each word replaced."""
+    """Return the pieces of a text with each word replaced.
+
+    The words true, false and null are kept, and so are JSON's escapes of single characters.
+    """
     pieces = []
     end = 0
     for match in (_JSON_PIECE if is_json else _WORD).finditer(text):
@@ -259,7 +276,7 @@ def _short(length: int) -> Iterator[str]:
 
 
 def _variants(word: str) -> Iterator[str]:
-    """Yield names of equal length with different first three characters."""
+    """Yield variants of a word that differ in its first three characters."""
     choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
     return ("".join(letters) + word[3:] for letters in product(*choices))
 

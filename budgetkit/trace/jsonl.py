@@ -9,10 +9,10 @@ a small file cannot fill the memory:
     bytes   64 MiB, or 32 times the container's own size if that is more
     values  a million, plus one for every two bytes of the container
 
-Conversations compress by a factor of 4 to 10, repetitive agent sessions by 30; a factor of 1,000 is an attack. Values
-become Python objects: table cells, or text between separators such as brackets and commas. All files in a container and
-in nested containers share one outflow. A stream is read twice: first to measure it and then, within the limit, to read
-its content.
+Conversations compress by a factor of 4 to 10, and repetitive agent sessions by a factor of 30. A factor of 1,000
+indicates an attack. A value is a table cell, or JSON text between separators such as brackets and commas; it becomes a
+Python object. All files in a container and in nested containers share one :class:`Outflow`. A stream is read twice:
+first to measure it and then, within the limit, to read its content.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class BrokenLine:
     """A line that is not valid JSON, and its error.
 
-    A session file is read without such lines, since several programs may write to it at the same time; any other file
-    is rejected.
+    A session file is read without such lines, since several programs may write to the file at the same time. Any other
+    file with such a line is rejected.
     """
 
     error: ValueError
@@ -94,7 +94,7 @@ class JsonFile:
     def values(self, stream: BinaryIO, progress: Progress | None = None) -> Iterator[Numbered]:
         r"""Yield each JSON value of a file with its line number.
 
-        An unreadable line after the first becomes a :class:`BrokenLine`.
+        An unreadable line after the first value becomes a :class:`BrokenLine`.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class JsonFile:
             raise self._broken(number + cause.lineno - 1, cause) from None
 
     def _parsed(self, text: str, number: int, start: int) -> tuple[Any, int]:
-        """Return the value at a position of a text, and the next position."""
+        """Return the value at a position, and the position after it."""
         try:
             value, end = _DECODER.raw_decode(text, start)
             _refuse_deep(value, text, start, end)
@@ -245,9 +245,9 @@ def _refuse_deep(value: Any, text: str, start: int, end: int) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's fields, rejecting a repeated known field.
+    """Return an object's fields, or reject a known field that is repeated.
 
-    Other fields may be repeated, as in tool outputs.
+    Unknown fields may be repeated, as in tool outputs.
     """
     # All lines have the same field names, so each name is stored once.
     fields = {intern(name): value for name, value in pairs}
@@ -293,7 +293,7 @@ class OutflowError(ValueError):
 
 
 class Outflow:
-    """The amount unpacked from a container, and its limit.
+    """The amount of data unpacked from a container, and its limit.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class Outflow:
 
 
 def stream_size(stream: Any, outflow: Outflow) -> None:
-    """Read an unpacked stream to its end and measure it.
+    """Read an unpacked stream, and add its size to an `Outflow`.
 
     The stream is closed; open it again to read its content.
     """

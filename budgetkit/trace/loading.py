@@ -5,7 +5,7 @@ These are the basic formats:
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
     {"role": "user", "content": "..."}                                       one message a line
 
-All other formats are in data/formats.toml.
+All other formats are in ``data/formats.toml``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class NoConversationError(ValueError):
 class UnreadableFileError(UserWarning, ValueError):
     """The warning about a broken JSON file in a folder.
 
-    The gate treats it as an error.
+    ``budgetkit check`` and the fixture for pytest raise it as an error.
     """
 
 
@@ -82,7 +82,10 @@ class Loader:
     columns: Columns = None
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
-        """Yield each conversation with a default id and its place in the source."""
+        """Yield each conversation with a default id and its place.
+
+        Files without a conversation, in a folder or archive, are left out with a warning.
+        """
         files = _files_in(source)
         places = count()
         refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
@@ -133,7 +136,7 @@ class Loader:
     def _parts(self, source: Source) -> Iterator[Part]:
         """Yield the parts of a source.
 
-        They are a file and its sub-agents' files, a frame, or a value.
+        The source is a file, a frame or a value. The parts of a file include the files of its sub-agents.
         """
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
@@ -152,7 +155,7 @@ class Loader:
                 yield from Opener(self.columns, self.progress).parts(stream, _name(path))
 
     def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-        """Yield each conversation of a file with the number of its first line."""
+        """Yield each conversation of a file with its first line's number."""
         first = next(numbered, None)
         if first is None:
             return
@@ -207,7 +210,7 @@ class Loader:
     def _split(self, value: Any, where: str, depth: int = 0) -> list[Raw]:
         """Return the conversations in a JSON value.
 
-        The value is an object, a list of messages, or a list of either.
+        The value is an object, a list of messages, or a list of such objects and lists.
         """
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
@@ -270,7 +273,10 @@ class Loader:
 
 
 def _by_plugin(value: Any, where: str) -> list[Raw] | None:
-    """Convert a JSON value with the first plug-in format that accepts it."""
+    """Convert a JSON value with the first plug-in format that accepts it.
+
+    Return None if no plug-in accepts the value.
+    """
     for name in plugin_names("formats"):
         try:
             conversations = load_plugin("formats", name)(value)
@@ -285,7 +291,9 @@ def _by_plugin(value: Any, where: str) -> list[Raw] | None:
 
 
 def _line_format(numbered: Iterator[Numbered]) -> tuple[list[Numbered], Format | None]:
-    """Read records until a record reveals the format of the lines.
+    """Read records until one of them reveals the format of the lines.
+
+    Return these records, and the format or None.
 
     A session may begin with records of unknown kinds, which have a type but no role.
     """
@@ -335,7 +343,7 @@ def load_trace(
     conversation : int or str
         The conversation to load, by index (counting from 0), id or title.
     progress : callable, optional
-        Function called with the bytes read and the total, about once per megabyte and at the end.
+        Function called with the bytes read so far and the total bytes, about once per megabyte and at the end.
     columns : mapping, optional
         The column names of a table for "role", "content" and "conversation".
 
@@ -410,7 +418,8 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per conversation, in the order of the file: id, title, format, messages, characters (of text).
+        One row per conversation, in the order of the file, with the columns id, title, format, messages and characters
+        (of text).
 
     Raises
     ------
@@ -455,7 +464,10 @@ def iter_traces(
 
 
 def _files_in(source: Source) -> list[Path]:
-    """List the conversation files of a folder, without the sub-agents' files."""
+    """List the conversation files of a folder, without the sub-agents' files.
+
+    The list is empty if the source is not a folder.
+    """
     if not isinstance(source, str | os.PathLike) or source in shipped_traces():
         return []
     folder = Path(source).expanduser()

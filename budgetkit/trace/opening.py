@@ -70,7 +70,10 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 
 def made_trace(value: Raw, default_id: str, where: str) -> Trace:
-    """Build a trace from one conversation, naming its place in errors."""
+    """Build a trace from the fields of one conversation.
+
+    Errors begin with `where`, the conversation's place in its file.
+    """
     messages = value["messages"]
     if not isinstance(messages, list | tuple) or not messages:
         expected = "a list of one or more messages, each with a role"
@@ -148,7 +151,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
 def json_value(value: Any) -> Any:
     r"""Convert a value to plain JSON data in valid Unicode.
 
-    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting; tuples become lists, and numeric keys
+    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting. Tuples become lists, and numeric keys
     become strings.
 
     >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
@@ -192,7 +195,7 @@ def place_name(where: str) -> Iterator[None]:
 
 
 def _orphan(messages: Sequence[Message]) -> int | None:
-    """Return the index of the first tool result without an earlier call."""
+    """Return the index of the first result without a call, or None."""
     called: set[str] = set()
     for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

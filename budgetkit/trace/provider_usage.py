@@ -53,7 +53,8 @@ Usage = Mapping[str, npt.NDArray[Any]]
 def usage_columns(trace: Trace) -> Usage:
     """Return the columns of :func:`usage_frame` as arrays.
 
-    Missing numbers are -1 and missing times NaN. Times are in seconds since 1970.
+    Times are in seconds since 1970. A missing time is NaN. A missing number is -1 in columns in which the frame can
+    have missing values, and 0 in all other columns.
     """
     places = range(len(trace.messages))
     rows = [
@@ -89,14 +90,22 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per request, in order. Columns: message_index (of the answer; missing if not among the messages, as on
-        an abandoned branch), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, context_tokens
-        (the whole prompt), fresh_tokens (neither read from a cache nor written to one), cache_write_5m_tokens and
-        cache_write_1h_tokens (tokens written with that lifetime; missing if unknown), billed_input_tokens and
-        billed_output_tokens (if a provider bills fewer tokens than it counts), time and started (of the answer and of
-        the newest message sent, in UTC), side_chain (a sub-agent's request), left (on an abandoned branch), is_summary
-        (it wrote a summary), tier and region (which affect the price; "" for the usual ones), web_searches and
-        paid_tools (calls that cost money), media_tokens (of sound, and of pictures in the answer).
+        One row per request, in order, with these columns:
+
+        - message_index: index of the answer; missing if the answer is not among the messages, as on an abandoned branch
+        - model: name of the model that answered, or None
+        - input_tokens, output_tokens, cache_read_tokens, cache_write_tokens: the provider's counts
+        - context_tokens: tokens of the whole prompt
+        - fresh_tokens: prompt tokens that were neither read from a cache nor written to one
+        - cache_write_5m_tokens, cache_write_1h_tokens: tokens written with that lifetime; missing if unknown
+        - billed_input_tokens, billed_output_tokens: tokens billed, if the provider bills fewer tokens than it counts
+        - time, started: times of the answer and of the newest message sent, in UTC
+        - side_chain: True for a request of a sub-agent
+        - left: True for a request on an abandoned branch
+        - is_summary: True for a request for a summary
+        - tier, region: the service tier and region, or "" if they do not affect the price
+        - web_searches, paid_tools: numbers of calls that cost money
+        - media_tokens: tokens of audio, and of images in the answer
 
     Examples
     --------
@@ -116,9 +125,10 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 
 
 def in_line(usage: Usage) -> Ints:
-    """Return the indices of consecutive requests of the conversation.
+    """Return the indices of the requests that continue the conversation.
 
-    Requests for summaries and requests on abandoned branches are excluded.
+    Excluded are requests for summaries, requests on abandoned branches, and requests whose answer does not come after
+    all earlier answers.
 
     >>> in_line({"message_index": np.array([1, -1, 3, 3]), "is_summary": np.zeros(4, "bool")}).tolist()
     [0, 2]
@@ -182,13 +192,14 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     counter : callable
         Function that counts the tokens in a text.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
+        Tokens that a message costs beyond its text; default: as in :meth:`Trace.framing_of`.
 
     Returns
     -------
     DataFrame
-        One row per reading: message_index (of the answer), counted (everything sent before it, without compacted
-        messages, with tool schemas and priming) and billed (int64, in tokens).
+        One row per request whose answer is a message, with int64 columns: message_index (of the answer), counted
+        (tokens of everything sent before the answer, including tool schemas and priming, but without compacted
+        messages) and billed (the provider's tokens).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Tables: CSV, TSV, Excel, parquet, arrow, YAML and pandas frames.
 
-Each row is a message or a conversation. A row that is a document of a known format is read as one; otherwise, one
-column has the role, another the text and, optionally, a third the conversation. Columns are chosen by the caller or
-found by their usual names.
+Each row is a message or a conversation. A row may be a document of a known format. Otherwise, one column has the role,
+another has the text, and an optional third has the name of the conversation. Columns are chosen by the caller or found
+by their usual names.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class UnknownColumnsError(ValueError):
 
 
 def kind_of_table(head: bytes) -> str:
-    """Return a binary table's kind by its first bytes, otherwise ""."""
+    """Return the kind of a binary table, or "" for other files.
+
+    The kind is recognised by the first bytes.
+    """
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -94,7 +97,10 @@ class TableReader:
     columns: Columns = None
 
     def binary(self, content: bytes, kind: str, outflow: Outflow) -> Iterator[Numbered]:
-        """Read a spreadsheet, parquet or arrow file, after checking its unpacked size."""
+        """Read the conversations in a spreadsheet, parquet or arrow file.
+
+        The unpacked size is checked first.
+        """
         read = {"excel": _excel, "parquet": _parquet, "arrow": _feather}[kind]
         rows = read(content, outflow)
         return self.conversations(enumerate(self._explained(rows, outflow), start=2))
@@ -205,7 +211,10 @@ class TableReader:
             )
 
     def _choose(self, cells: Raw) -> dict[str, str | None]:
-        """Return the columns for role (None for whole conversations), content and conversation."""
+        """Return the names of the columns for role, content and conversation.
+
+        The column for the role is None if each row is a whole conversation.
+        """
         given = self.columns or {}
         for column in given.values():
             if column not in cells:
@@ -223,12 +232,12 @@ class TableReader:
 
 
 def _is_document(row: Raw) -> bool:
-    """Return True if a row is a whole conversation."""
+    """Return True if a row is a conversation or message itself."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
 def _shared_values(messages: list[Data]) -> list[str]:
-    """Warn about a column that may separate conversations."""
+    """Return a warning if some columns may separate conversations."""
     shared = []
     for key in dict.fromkeys(key for message in messages for key in message):
         column = [str(message.get(key, "")) for message in messages]
@@ -301,7 +310,7 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a parquet or arrow file, a few at a time."""
+    """Yield the rows of a parquet or arrow file by batch."""
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column)
@@ -310,7 +319,7 @@ def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
 
 
 def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a parquet file, with dictionaries for repeated texts."""
+    """Yield the rows of a parquet file, after checking its unpacked size."""
     from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     file = parquet.ParquetFile(io.BytesIO(content))
@@ -400,7 +409,7 @@ def _check_types(schema: Any) -> None:
 
 
 def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of an arrow file or stream."""
+    """Yield the rows of an arrow file, after checking its size."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -422,7 +431,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Count the Python values in an array, and its bytes of text."""
+    """Return the number and the bytes of an array's Python values."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -487,7 +496,10 @@ class _Plain(yaml.SafeLoader):
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
-    """Read a whole number of at most 4,300 digits, Python's limit for writing."""
+    """Read a whole number of at most 3,000 characters.
+
+    Even a hexadecimal number of this length has fewer than 4,300 decimal digits, the most that Python can write.
+    """
     if len(node.value) > _MOST_DIGITS:
         raise yaml.YAMLError("a whole number has too many digits")
     return loader.construct_yaml_int(node)

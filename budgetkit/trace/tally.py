@@ -1,11 +1,11 @@
-"""Tally: a conversation's sizes by section, for one counter, framing and role table.
+"""Tally: a conversation's sizes by section, with one counter and framing.
 
     demand(turn, section) = tokens of earlier turns in the section + tokens that this turn adds
 
 Tool schemas count in every turn, passages only in the turn that retrieved them. A request's priming, the few tokens
 that start the answer, is added to the first message of the turn, so that a turn's items add up to its request.
-Everything is counted once; a turn's items are slices of the tally, and the demand of all turns is two running sums per
-section.
+Everything is counted once. A turn's items are slices of the tally, and the demand of all turns is computed from two
+running sums per section.
 
 An example with one token per letter: "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
 
@@ -42,7 +42,7 @@ class Turn:
     number : int
         Turn number, counting from 1.
     start : int
-        Index of the turn's first message, the user message.
+        Index of the turn's first message, usually the user message.
     sent : int
         Index after the last message of the turn's last request.
     end : int
@@ -57,6 +57,8 @@ class Turn:
 
 def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
     """Divide a conversation into turns.
+
+    Each user message starts a turn. A conversation without a user message is one turn.
 
     Examples
     --------
@@ -144,9 +146,9 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
-    """Return the section of a tool result next to its call.
+    """Return the section of a tool result, given its call's section.
 
-    If the call is in the pruned section, so is its result.
+    If the call is in the pruned section, the result is in this section, too.
 
     Examples
     --------
@@ -200,7 +202,7 @@ class Tally:
     opening : int
         Number of opening system messages.
     past, present : list of Item
-        The item of each message after its turn, and during it.
+        The item of each message, as counted after its turn and during its turn.
     schemas : list of Item
         The tool schemas: one item, or none.
     retrieved : Mapping
@@ -208,7 +210,7 @@ class Tally:
     priming : int
         Tokens of each request beyond its messages and schemas.
     gone : numpy.ndarray
-        Index of the first message after the compaction that removed each message, of shape (messages,) and dtype int64.
+        Index of the summary that replaced each message, as in :attr:`Trace.gone`, of shape (messages,) and dtype int64.
     """
 
     opening: int
@@ -230,7 +232,8 @@ class Tally:
         Returns
         -------
         list of Item
-            Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message includes
+            The opening system messages, the tool schemas, the earlier turns, the passages and this turn. The turn's
+            first message includes the priming. If the turn has no message, the last message before the turn includes
             the priming.
         """
         # The messages that no compaction removed, of earlier turns and of this one.
@@ -261,7 +264,7 @@ class Tally:
         Returns
         -------
         pandas.DataFrame
-            One row per turn (index ``turn``), one int64 column per section, in tokens.
+            One row per turn (index ``turn``) and one int64 column per section, in tokens.
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])
@@ -332,7 +335,10 @@ def unwritable(tokens: npt.ArrayLike) -> Ints:
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
-    """Return the index of the summary that replaced each message."""
+    """Return the index of the summary that replaced each message.
+
+    For a message that no summary replaced, the index is the largest integer.
+    """
     last = np.full(len(messages), _NEVER, dtype="int64")
     for compaction in objects_in(compactions):
         at = compaction.get("at")
@@ -376,14 +382,20 @@ def groups_of(messages: Sequence[Message]) -> list[Hashable]:
 
 
 def answered_call(message: Message) -> str | None:
-    """Return the id of the call answered by a message."""
+    """Return the id of the call that a message answers, or None.
+
+    For a function message, which has no id, return "".
+    """
     if message.role == "function":
         return ""
     return message.tool_call_id
 
 
 def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
-    """Return running token sums by section, before and after each item."""
+    """Return running token sums by section, before and after each item.
+
+    If `only` is given, the items that it marks as false count as 0.
+    """
     tokens = np.array([item.tokens for item in items], "int64")
     if only is not None:
         tokens = tokens * only

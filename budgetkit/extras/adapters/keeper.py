@@ -1,6 +1,6 @@
 """Keeper: the base of all adapters, which trims messages to a budget.
 
-Messages that are sent keep the framework's own objects.
+The messages to send keep the framework's own objects.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Keeper:
         Maximum tokens of a request, or a budget.
     policy : Policy, optional
         The pruning policy. Without a policy, each request is trimmed by itself, as by :func:`budgetkit.trim`. With a
-        policy, a conversation, recognised by its messages, continues from its last request. Messages no longer passed
-        by the framework are never sent.
+        policy, a conversation, recognised by its messages, continues from its last request. Messages that the framework
+        no longer passes are never sent.
     counter : str, Model or callable, optional
         Function that counts the tokens in a text, or the name of a counter or model; default: o200k_base.
     tools : sequence of Mapping
@@ -84,7 +84,10 @@ class Keeper:
     async def afit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[Raw]:
-        """Return the messages that fit into the next request, awaiting any summaries."""
+        """Return the messages that fit into the next request.
+
+        Summaries that the policy asks for are awaited.
+        """
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -133,9 +136,10 @@ class Keeper:
         numbers: Numbers,
         to: Request,
     ) -> list[Raw]:
-        """Remember a conversation by its input and its output.
+        """Remember a conversation, and return the messages to send.
 
-        Some frameworks continue with the trimmed messages.
+        The conversation is recognised later by its original or its trimmed messages, because some frameworks continue
+        with the trimmed messages.
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # Summaries have no number.

@@ -18,12 +18,14 @@ def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> 
 
 
 async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Return the LangChain messages that fit, awaiting the summaries."""
+    """Return the LangChain messages that fit, awaiting any summaries."""
     return [_native(raw) for raw in await keeper.afit([*map(_message, messages)], _schemas(tools))]
 
 
 def runnable(*budget: Any, **more: Any) -> Any:
-    """Return a runnable that trims messages: ``runnable(8_000) | model``.
+    """Return a runnable that trims messages.
+
+    Put it before a model: ``runnable(8_000) | model``.
 
     Parameters
     ----------

@@ -26,8 +26,9 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
     Returns
     -------
     callable
-        A filter for ``RunConfig(call_model_input_filter=...)``. It makes the request smaller but leaves the session
-        unchanged. The items of a model output, including reasoning, stay together; encrypted reasoning is not counted.
+        A filter for ``RunConfig(call_model_input_filter=...)``. The filter makes the request smaller but leaves the
+        session unchanged. The items of a model output, including reasoning, stay together; encrypted reasoning is not
+        counted.
     """
     keeper = Keeper(*budget, **more)
 

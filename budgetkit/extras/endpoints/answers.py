@@ -2,7 +2,7 @@
 
 A count is stored under a keyed checksum of the request, so that a copy of the file reveals neither a text nor whether a
 certain text was counted. Only the owner may open the file. An unreadable file is renamed and replaced. If the file
-cannot be written, counting continues without it. Both cause a warning.
+cannot be written, counting continues without it. Either problem causes a warning.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_count(tokens: object) -> bool:
 
 
 class KeptCounts:
-    """Counts in a file, or in memory once the file fails."""
+    """A store of counts in a file or, after an error, in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -74,7 +74,10 @@ class KeptCounts:
         self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", name, tokens)
 
     def _run(self, query: str, *values: Any) -> Any:
-        """Return the first row of a query, or None if it fails."""
+        """Return the first row of a query, or None.
+
+        After an error, return None and repair the store.
+        """
         try:
             with self.opened:
                 return self.opened.execute(query, values).fetchone()
@@ -117,7 +120,7 @@ def kept_counts(path: Path) -> Iterator[KeptCounts]:
 
 
 def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
-    """Open a file that only its owner can read."""
+    """Open or create a database that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if os.name == "posix" and path.stat().st_mode & 0o077:
@@ -126,7 +129,7 @@ def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
 
 
 def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Connection:
-    """Create missing tables."""
+    """Create the missing tables of a database, and return its connection."""
     try:
         with opened:
             opened.execute("PRAGMA secure_delete = ON")

@@ -41,7 +41,7 @@ class Endpoint:
     headers : dict
         Headers of a request, with ``{key}`` for the key.
     body : dict
-        A request with ``{model}`` and, as its only message, ``{text}``.
+        Template of a request, with ``{model}`` for the model's name and ``{text}`` as the only message.
     answer : str
         Field of the response with the count.
     source : str
@@ -272,14 +272,16 @@ def provider_counter(
     cache: str | os.PathLike[str] | None = None,
     timeout: float = 30.0,
 ) -> ProviderCounter:
-    """Return a counter that sends every text and request to a provider.
+    """Return a counter that sends texts and requests to a provider.
+
+    Counts that are in the cache are not requested again.
 
     Parameters
     ----------
     provider : str
         Name of the provider: "openai", "anthropic" or "gemini".
-    model : str
-        The model's name at the provider.
+    model : str or Model
+        The model, or its name at the provider.
     cache : path, optional
         File that caches the answers by a checksum of the request; default: a file in the user's cache folder.
     timeout : float
@@ -298,7 +300,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        If the cache file is broken and replaced, or not writable, when texts are counted.
+        If, when texts are counted, the cache file is broken and replaced, or cannot be written.
 
     Examples
     --------

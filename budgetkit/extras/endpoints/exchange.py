@@ -51,7 +51,8 @@ class Key(httpx.Auth):
     def hidden_in(self, words: str) -> str:
         """Return an error text without the key, in at most 200 characters.
 
-        The text is on one line.
+        The text is on one line. If it contains the start or end of the key with separators in it, the whole text is
+        hidden.
 
         >>> Key("ACME_KEY", dict, "sk-1234567890abcdef").hidden_in("Wrong key: sk-****cdef" + chr(10) + "Bye")
         'Wrong key: [hidden] Bye'
@@ -84,7 +85,10 @@ class Key(httpx.Auth):
         }
 
     def _spelled_out(self, line: str) -> bool:
-        """Return True if a line contains the key with separators."""
+        """Return True if a line spells the key's start or end.
+
+        Separators between the letters are ignored.
+        """
         letters, line_letters = (
             re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line)
         )

@@ -1,7 +1,7 @@
 """The command line, whose commands are listed in :mod:`budgetkit.extras.shell.program`.
 
-Modules are imported only when a command needs them. Invalid input gives one sentence and exit code 2, a failed check
-exit code 1.
+Modules are imported only when a command needs them. Invalid input gives one sentence and exit code 2. A failed check
+gives exit code 1.
 """
 
 import os

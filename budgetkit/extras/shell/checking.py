@@ -1,4 +1,4 @@
-"""``budgetkit check``: the gate as a command, and the baseline."""
+"""``budgetkit check``, and the baselines that it saves and compares with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_command(
     """Check prompts, tools and recorded conversations against a budget.
 
     Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings about the budget itself fail the
-    check only with --strict, conversations that lose messages only with --most-cut.
+    check only with --strict, and conversations that lose messages fail it only with --most-cut.
     """
     if not (conversations or prompts or tools or case.model or strict):
         raise ValueError(
@@ -100,7 +100,10 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
-    """Return the change in each section since a baseline, in tokens."""
+    """Return the change in each section since a baseline, in tokens.
+
+    Unchanged sections are left out.
+    """
     data = json_at(path, f"baseline {one_line(path)}", "Save it again with --save-baseline.")
     is_baseline = isinstance(data, Mapping) and data.get("budgetkit") == VERSION
     sections = data.get("sections") if is_baseline else None

@@ -33,9 +33,9 @@ def count_command(
     """Count the tokens of texts, files, conversations or a request.
 
     A request is the JSON body sent to a provider: messages, tools and framing are counted as billed. MCP servers are
-    read from a client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); for each one, a saved answer
-    to tools/list in a file NAME.json is counted. No server is started. Data is sent only with --ask, which needs the
-    extra endpoints and the provider's key in the environment.
+    read from a client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); for each server, a saved
+    answer to tools/list in a file NAME.json is counted. No server is started. Data is sent only with --ask, which needs
+    the extra endpoints and the provider's key in the environment.
     """
     if kind != "text" and (provider or ways):
         raise ValueError(
@@ -96,7 +96,7 @@ def _is_request(text: str) -> bool:
 
 
 def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
-    """Compare the methods of counting."""
+    """Print a comparison of the methods of counting."""
     table = import_module("budgetkit.lab.accuracy").ways(
         [text for text in texts if text], *counters
     )
@@ -111,14 +111,17 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name, or standard input by default."""
+    """Yield each text with its name.
+
+    Without texts and files, standard input is read.
+    """
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
 
 
 def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield every conversation of every file."""
+    """Yield every conversation of every file, with its id."""
     inputs = import_module("budgetkit.extras.shell.inputs")
     for file in files:
         yield from ((trace.id, trace) for trace in inputs.load_all(file))

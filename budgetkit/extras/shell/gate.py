@@ -217,11 +217,11 @@ def check(
     budget : Budget, str, Path or callable
         The budget to check against, or a preset or its name.
     prompts : mapping of str to str or Path
-        Text of a section in every request, by section, or the Path of its file; it replaces the conversation's text. A
-        str is never opened as a file, and one that looks like a path is rejected.
+        Sections whose text is the same in every request, with this text or the Path of its file. The text replaces the
+        section's text in conversations. A str is never opened as a file, and a str that looks like a path is rejected.
     tools : list of mapping, or the answer of an MCP server
-        Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace those of a
-        conversation.
+        Tool schemas of every request, in any format (:mod:`budgetkit.requests.reading.tools`); they replace the tools
+        of a conversation.
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
@@ -235,12 +235,12 @@ def check(
     policy, thinking
         Further facts for the findings; see `budgetkit.plan.advice.Case`.
     today : date, optional
-        Date on which the model is used. Default: the current date decides whether the model has ended, and the age of
-        its facts is not checked.
+        Date on which the model is used. By default, the current date decides whether the model has ended, and the age
+        of the model's facts is not checked.
     most_cut : float, optional
         Maximum share of conversations that may be cut; default: not checked.
     floor : int, optional
-        Minimum tokens left for the budget's remainder; default: its own floor.
+        Minimum tokens left for the budget's remainder; default: the floor in the budget.
     strict : bool, default False
         If true, findings fail the check as well.
 
@@ -254,8 +254,8 @@ def check(
     LookupError
         If a section of a prompt or conversation is not in the budget, or is probably misspelled.
     ValueError
-        If the share is invalid, a floor is given for a budget without a remainder or a share without conversations, or
-        a prompt is empty or looks like a path.
+        If there is nothing to check, `most_cut` is not a share or is given without conversations, `floor` is given for
+        a budget without a remainder, or a prompt is empty or looks like a path.
     TypeError
         If an argument has the wrong type.
 
@@ -403,7 +403,7 @@ def check(
 
 @contextmanager
 def refusing_unreadable_files() -> Iterator[None]:
-    """Raise an error about a broken file in a folder of conversations."""
+    """Treat a broken file in a folder as an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UnreadableFileError)
         yield
@@ -453,7 +453,7 @@ def _check_messages(trace: Trace) -> None:
 
 
 def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
-    """List the tools with texts that the framing does not count."""
+    """Return a note for each tool whose text is partly uncounted."""
     request = ProviderRequest("chat", tools=read_tools(tools).functions)
     return unwritten_tools(request.tools, lambda: framing.charges(request))
 
@@ -488,7 +488,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size that raises the price, or 0 if unknown."""
+    """Return the prompt size above which the price rises, or 0."""
     with suppress(ImportError):  # the price list comes with the extra lab
         price = None if model is None else prices(model, today).input
         if price is not None and price.tiers:
@@ -529,7 +529,10 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
-    """Return the demand without empty unknown sections, rejecting misspelled ones."""
+    """Return the demand without empty unknown sections.
+
+    Misspelled sections are rejected.
+    """
     used = [name for name in demand if name in budget.sections or demand[name].any()]
     unknown = [str(name) for name in used if name not in budget.sections]
     if misspelt := [name for name in unknown if nearest_name(name, budget.sections)]:
@@ -547,7 +550,7 @@ class Requests:
 
     @cached_property
     def columns(self) -> Columns:
-        """The grants of all requests."""
+        """The demand, limit, grant and cut of each request, by section."""
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:

@@ -54,7 +54,10 @@ class Piped(io.BytesIO):
 
 
 def settings_at(name: str) -> AnyBudget:
-    """Read a configuration or budget, or return a preset's name."""
+    """Read a configuration or budget, or return a preset's name.
+
+    The configuration or budget is in a file or on standard input.
+    """
     if name in PRESETS:
         return name
     if name == PIPE:
@@ -255,7 +258,7 @@ class BudgetCase:
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a command with a `BudgetCase` built from its options."""
+    """Wrap a command to receive a `BudgetCase` in place of its options."""
 
     @wraps(command)
     def run_command(
@@ -286,7 +289,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a command with the `BudgetCase` and conversation of its options."""
+    """Wrap a command to receive a `BudgetCase` and the loaded conversation."""
     with_lines = with_budget(command)
 
     @wraps(with_lines)
@@ -303,9 +306,9 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_line(trace: Trace) -> str:
-    """Summarise a file in one line, with the explorer's wording.
+    """Summarise a conversation in one line, in the wording of the explorers.
 
-    Notes are omitted, because they are shown as warnings.
+    The conversation's warnings are omitted, because they are shown separately.
 
     Examples
     --------

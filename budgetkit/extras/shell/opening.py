@@ -59,7 +59,7 @@ def report_command(
 def explore_command(file: str, **server: Any) -> int:
     """Open the design card for a conversation in the browser.
 
-    It opens in the app, or in JupyterLab if only that is installed.
+    The card opens in the app or, if the app is not installed, in JupyterLab.
     """
     return explore(file, server_options(**server))
 
@@ -71,7 +71,7 @@ def server_options(port: int | None, no_browser: bool) -> list[str]:
 
 
 def explore(source: str, options: Sequence[str] = ()) -> int:
-    """Open a conversation in the app or in JupyterLab, whichever is installed."""
+    """Open a conversation in the app or, without the app, in JupyterLab."""
     if source == PIPE:
         raise ValueError("Cannot explore standard input. Save the conversation to a file.")
     has_app = find_spec("voila") is not None
@@ -99,8 +99,8 @@ def explore(source: str, options: Sequence[str] = ()) -> int:
 def notebook_command(name: str, folder: str, **server: Any) -> int:
     """Write the teaching notebooks to a folder and open them in JupyterLab.
 
-    NAME is a notebook's number or name, such as 02 or 02-budget-a-window; without it, all are written. Existing files
-    are not changed. JupyterLab is optional.
+    NAME is a notebook's number or name, such as 02 or 02-budget-a-window; without NAME, all notebooks are written.
+    Existing files are not changed. JupyterLab is optional.
     """
     shipped = sorted(shipped_folder("notebooks").glob("*.ipynb"))
     chosen = [path for path in shipped if name == "all" or name in (path.stem, path.stem[:2])]

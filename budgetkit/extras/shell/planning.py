@@ -84,7 +84,10 @@ def replay_command(
 def _replays(
     case: BudgetCase, trace: Trace, rules: Mapping[str, Policy], by: By, price: str | None
 ) -> tuple[Prices | None, list[tuple[str, Replay]]]:
-    """Replay a conversation under several policies, with the prices of a model."""
+    """Replay a conversation under several policies, and return the prices used.
+
+    The prices are None if no model is named.
+    """
     model = price or case.model or trace.model
     prices = None if model is None else known_prices(model)
     budget = replace(case.budget, undeclared="pool")
@@ -93,7 +96,10 @@ def _replays(
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
-    """Explain why the cost in dollars is missing, and suggest a fix."""
+    """Explain a missing cost in dollars, and suggest a fix.
+
+    If there are costs, the list is empty.
+    """
     if has_costs:
         return []
     problem = "no model is named"
@@ -126,7 +132,7 @@ def compare_command(
 ) -> None:
     """Compare pruning policies and systems on a conversation, cheapest first.
 
-    Without names, all policies and that of the configuration are compared.
+    Without names, all policies are compared, including the policy of the configuration.
     """
     rules = policies_of([*policies] or None)
     if case.policy is not None and not policies:

@@ -38,7 +38,7 @@ WRONG = (ValueError, TypeError, LookupError, OSError, ImportError, RecursionErro
 
 
 def parameters(rows: Iterable[Data]) -> Iterator[click.Parameter]:
-    """Yield the arguments and options in the rows of a table."""
+    """Yield the arguments and options that rows of ``commands.toml`` describe."""
     for row in rows:
         if "shared" in row:
             yield from parameters(read_toml("commands.toml")["shared"][row["shared"]])
@@ -60,7 +60,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Import a command's module and return the command."""
+        """Import a command's module and return the command.
+
+        An unknown name is a usage error, except in shell completion.
+        """
         if name not in COMMANDS:
             if context.resilient_parsing:  # for completion
                 return None

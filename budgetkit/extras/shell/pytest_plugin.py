@@ -3,7 +3,7 @@
     def test_the_prompt_fits(budget):
         budget("support.budget.yaml", prompts={"system": SYSTEM}, tools=TOOLS, traces=["chats.jsonl"], most_cut=0.1)
 
-Modules are imported when a test uses the fixture. A project's own fixture of that name overrides it.
+Modules are imported when a test uses the fixture. A project's own fixture with the same name overrides it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 def budget() -> Callable[..., Any]:
     """Return a function that checks prompts, tools and traces against a budget.
 
-    The budget is a `Budget`, the path of a saved one, or a preset's name.
-
-    It takes the arguments of `budgetkit.extras.shell.gate.check`; a trace may be a file, and tools an MCP server's
-    answer. If the check fails, the test fails with the plan and the fix as its message; otherwise the function
-    returns the result.
+    The function takes the arguments of `budgetkit.extras.shell.gate.check`. The budget is a `Budget`, the path of a
+    saved budget, or a preset's name. Traces and tools may also be given as the paths of files. If the check fails, the
+    test fails with the plan and the fix as its message; otherwise the function returns the result.
     """
 
     def check(budget: Any, **sent: Any) -> Any:
@@ -43,7 +41,10 @@ def budget() -> Callable[..., Any]:
 
 
 def check_files(budget: Any, **sent: Any) -> CheckResult:
-    """Check values, files or names, and return the result."""
+    """Check a budget, tools and traces that may be given as files.
+
+    The budget may also be a preset's name.
+    """
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
     read_traces = import_module("budgetkit.inputs.conversations").traces_of

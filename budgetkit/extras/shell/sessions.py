@@ -1,4 +1,4 @@
-"""``budgetkit sessions``: the list of recorded sessions, and the answers about one.
+"""``budgetkit sessions``: the list of recorded sessions, and analyses of a session.
 
 Listing imports neither pandas nor an explorer.
 """
@@ -38,10 +38,10 @@ def sessions_command(
     """List recorded sessions of coding agents, or analyse one of them.
 
     A session is given by its number in the list, its file or its name. Sessions of Claude Code, Codex, OpenCode, Cline,
-    Copilot, Cursor and others are read from their usual places; no file is changed. Their bills, which are numbers
-    without texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable that. With --what-if
-    and no session, the setting is chosen on the older half of the newest sessions and tested on the newer half;
-    --folder selects the sessions of one project.
+    Copilot, Cursor and others are read from their usual places; no file is changed. The sessions' bills, which are
+    numbers without texts, are cached in your cache folder; set BUDGETKIT_CACHE to an empty text to disable the cache.
+    With --what-if and no session, the setting is chosen on the older half of the newest sessions and tested on the
+    newer half; --folder selects the sessions of one project.
     """
     if which is None and setting is None:
         example = f"budgetkit sessions {list_sessions(folder, newest, as_json, by)}"
@@ -79,9 +79,9 @@ def sessions_command(
 def list_sessions(
     folder: str | None, newest: int, as_json: bool = False, by: str | None = None
 ) -> str:
-    """List the newest sessions with their bills, or show totals.
+    """Print the newest sessions with their bills, or print totals.
 
-    Totals are by day, project, model or agent. The result names a session to analyse next.
+    `by` selects totals by day, project, model or agent. Return the number or name of a session to analyse next.
     """
     folders, files = find(folder)
     where = ", ".join(map(str, folders))
@@ -124,7 +124,10 @@ def list_sessions(
 
 
 def _show_unread(number: int) -> None:
-    """Show the reading progress on one line, which disappears at the end."""
+    """Show how many sessions are still to be read, on one line.
+
+    The line disappears at the end.
+    """
     words = f"Sessions to read: {number:,}" if number else ""
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 

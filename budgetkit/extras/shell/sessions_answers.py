@@ -122,7 +122,7 @@ _SETTINGS = ("threshold", "keep", "cache_life")
 def settings(
     source: Session | list[Session], setting: str, window: int | None, as_json: bool
 ) -> None:
-    """Show the cost of sessions with other values of a setting."""
+    """Print the cost of sessions with other values of a setting."""
     name = "model"
     values: Any = [setting]
     sessions = [source] if isinstance(source, Session) else source
@@ -173,7 +173,7 @@ def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> No
 
 
 def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
-    """Show the sub-agents, tools, MCP servers and repeated files in the prompts."""
+    """Print the sub-agents, tools, MCP servers and repeated files in the prompts."""
     lines = agents(session)
     on_demand = deferral(session)
     groupings: tuple[By, ...] = ("tool", "server", "file")
@@ -242,9 +242,9 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest kinds, one row for all others, and the difference.
+    """Return the largest kinds of content, and a row for the others.
 
-    Together they make up the whole prompt.
+    The last row is still the difference from the provider's count, so that all rows add up to the prompt.
     """
     rest = filled.iloc[KINDS:-1]
     if rest.empty:

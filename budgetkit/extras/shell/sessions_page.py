@@ -1,7 +1,8 @@
 """The page that ``budgetkit sessions NUMBER --report`` writes.
 
 All figures of the session come from its record alone: prompts, cache reads, cost, and the tokens removed by its
-compactions. The cost of another rule is in one figure and its table, labelled as such.
+compactions. The costs of other rules are in one figure and its table, whose label says that only the recorded rule was
+billed.
 """
 
 from __future__ import annotations

@@ -74,7 +74,10 @@ def _cell(value: object) -> tuple[str, bool]:
 
 
 def _number(value: Any) -> Any:
-    """Convert a numpy or pandas number to Python's, or to None."""
+    """Convert a number of numpy or pandas to a Python number.
+
+    A missing value becomes None.
+    """
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "item"):

@@ -1,4 +1,4 @@
-"""The app: the design card, and all explorers for one conversation and one budget.
+"""The app: the design card and all explorers for one conversation.
 
 The card and the explorers are imported from their own modules, so that the card does not load the explorers.
 """

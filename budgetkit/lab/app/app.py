@@ -1,4 +1,4 @@
-"""App: the design card and all explorers as tabs, for one conversation and one budget."""
+"""App: the design card and all explorers as tabs, for one conversation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class App(Shown):
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        File or folder that the "File" box may open; "" for none. By default, it may open any file.
+        File or folder that the "File" box may open; "" for none. By default, the box may open any file.
 
     Attributes
     ----------
@@ -170,14 +170,17 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the text of the shared conversation as one document per kind."""
+    """Return the texts of the shared conversation, by kind of text.
+
+    Without a shared conversation, the corpus is empty.
+    """
     if shared.trace is None:
         return Corpus(())
     return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Apply the shared budget and the texts of a new conversation."""
+    """Return settings with the shared budget and a new conversation's texts."""
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     present = settings.budget_settings
@@ -189,7 +192,10 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, or the current one if none is shared."""
+    """Return settings that replay the shared conversation under the shared budget.
+
+    If no conversation is shared, the explorer's own conversation is replayed.
+    """
     settings = explorer.settings
     present = settings.budget_settings
     if shared.trace is None:

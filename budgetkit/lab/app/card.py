@@ -1,8 +1,9 @@
-"""DesignCard: a budget in one view, with the error of a cheap count, and its receipt.
+"""DesignCard: a budget in one view, with a cheap count's error.
 
-A receipt is the budget as one file to send, with model, window and reserve adjustable without a kernel. All its results
-are computed here with the functions of the live card, for some models, windows and reserves for the answer; the page
-only selects among them. It contains numbers but no texts of the conversation.
+A card's receipt is one file with the budget, in which the model, the window and the reserve can be changed without a
+kernel. All results in a receipt are computed here, with the functions of the live card, for some models, windows and
+reserves for the answer; the page only selects among these results. By default, a receipt contains numbers but no texts
+of the conversation.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WHOLE_WORDS: Data = {"break_long_words": False, "break_on_hyphens": False}
 def receipt(settings: BudgetSettings, library: Library) -> Data:
     """Return the receipt's options, and the results of each combination.
 
-    The options are models, windows and reserves.
+    The options are models, windows and reserves. Windows longer than a model's longest are left out.
     """
     plain = settings.unpinned
     window = plain.budget.window
@@ -199,10 +200,11 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """A card for designing a budget, with its remainder and count error.
+    """A card for designing a budget, with a cheap count's error.
 
     Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
-    the error of the "Cheap counter", initially "chars/4"; this error does not depend on the counter of the plan.
+    the error of the "Cheap counter", which is initially "chars/4". This error does not depend on the counter of the
+    plan.
 
     Parameters
     ----------
@@ -211,7 +213,7 @@ class DesignCard(BudgetExplorer):
     trace : str, path, Trace or sequence of Trace, optional
         The conversations to plan.
     model : str, default `DEFAULT_MODEL`
-        The model; its window is used for a preset, and its encoding as the reference.
+        The model. Its window is used for a preset, and its encoding is the reference.
     counter : str, optional
         Counter of the plan; default: the model's own.
     window : int, optional
@@ -247,13 +249,20 @@ class DesignCard(BudgetExplorer):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """Errors of the cheap count, by kind of text and source.
+        """The errors of the cheap count, by kind of text and source.
 
-        Columns exact and estimate are the tokens of all texts by the model's best known counter and by the cheap one;
-        is_exact is True if the best counter is exact. Column error is a share of exact and lies between low and high
-        for 9 of 10 texts. Column budget is the current history budget. Column really is its number of actual tokens if
-        the cheap count fills it, which lies between really_low and really_high for 9 of 10 texts. Column pool is the
-        rest of the shared pool.
+        The frame has these columns:
+
+        - kind, where, texts: kind, source and number of the texts
+        - exact, estimate: tokens of all texts by the model's best known counter, and by the cheap counter
+        - is_exact: True if the best counter is exact
+        - error: error of the cheap count, as a share of the best count
+        - low, high: range of this error for 9 of 10 texts
+        - budget: current history budget, in tokens
+        - really: actual tokens in the budget if the cheap count fills it
+        - really_low, really_high: range of these actual tokens for 9 of 10 texts
+        - pool: tokens left in the shared pool after it has covered any excess
+        - verdict: level of the verdict, such as "over"
         """
         room = room_of(self.stage.results.plan)
         best = self.counters.best
@@ -283,7 +292,8 @@ class DesignCard(BudgetExplorer):
     def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
         """Save a receipt as an HTML file and a picture.
 
-        In the file, model, window and reserve can be changed without a kernel, since it contains the results.
+        In the HTML file, the model, the window and the reserve can be changed without a kernel, since the file contains
+        the results.
 
         Parameters
         ----------
@@ -295,7 +305,7 @@ class DesignCard(BudgetExplorer):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .html.
         """
         check_html(path)
         page, drawn = self._receipt(texts=texts)

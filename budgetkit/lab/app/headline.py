@@ -1,4 +1,4 @@
-"""Headline: the card's title and a sentence about its budget."""
+"""The card's headline, its key figures, and a cheap count's errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ LARGEST: Final = 1_000_000
 
 
 def kind_documents(trace: Trace) -> Corpus:
-    """Return a conversation's text as documents, by message and kind."""
+    """Return a conversation's text as documents, by message and kind.
+
+    Of a conversation with more than a million characters, only evenly spaced messages are included.
+    """
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
     documents = []
@@ -80,7 +83,7 @@ class Misjudgement:
 
     @property
     def error(self) -> float:
-        """Error of the cheap count, as a share of the best count."""
+        """The cheap count's error, as a share of the best count."""
         return self.estimate / self.exact - 1
 
     def really(self, budget: int) -> int:
@@ -103,7 +106,7 @@ class Misjudgement:
 
 
 def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
-    """Return the errors for the shipped texts and for the conversation."""
+    """Return a cheap count's errors for the shipped texts and the conversation."""
     settings = stage.settings
     library = stage.library
     cheap = library.counter(settings.cheap)
@@ -129,7 +132,7 @@ def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
 def _misjudged(
     corpus: Corpus, cheap: Counter, best: Counter, where: str
 ) -> tuple[Misjudgement, ...]:
-    """Return the error on texts, by kind of text."""
+    """Return a cheap count's errors on texts, by kind of text."""
     texts = corpus.where(lambda document: bool(document.text))
     if not texts.documents:
         return ()

@@ -114,7 +114,7 @@ class Guarded(RequestHandler):
     """A handler with the access check of the server."""
 
     def initialize(self, gate: Gate, home: str = "") -> None:
-        """Store the access check of the server."""
+        """Store the server's access check and the app's address."""
         self.gate = gate
         self.home = home
 
@@ -143,11 +143,11 @@ class Refused(Guarded):
 
 
 class Channels(VoilaKernelWebsocketHandler):  # type: ignore[misc]
-    """The websocket of a page, which accepts only readable messages.
+    """A page's websocket that accepts only readable messages.
 
-    Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy for
-    ever, and so would an answer to a page that does not speak version 1 of the protocol. They also copy each part, so
-    100 kB of overlapping parts would take 600 MB.
+    Jupyter and Voilà read as many offsets as a message states: a message of eight bytes could keep the server busy
+    forever, and so could an answer to a page that does not speak version 1 of the protocol. They also copy each part,
+    so 100 kB of overlapping parts would take 600 MB of memory.
     """
 
     async def pre_get(self) -> None:
@@ -175,7 +175,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
 
     @default("config_file_paths")
     def _user_folders(self) -> list[str]:
-        """Exclude the current folder, where a stranger's voila.py could be run."""
+        """Exclude the current folder, from which a stranger's voila.py could be run."""
         return jupyter_config_path()
 
     def init_handlers(self) -> list[Any]:
@@ -238,15 +238,15 @@ def serve(source: str = "support-chat", *options: str) -> None:
     Parameters
     ----------
     source : str, default "support-chat"
-        The conversations: the name of a shipped conversation, a file, or a folder of files. The "File" box then opens
-        nothing else; for a shipped conversation, the box is hidden.
+        The conversations: the name of a shipped conversation, a file, or a folder of files. The "File" box opens only
+        this file or files in this folder. For a shipped conversation, the box is hidden.
     *options : str
         Options of Voilà, such as "--no-browser" or "--port=9999".
 
     Raises
     ------
     ValueError, OSError
-        If the file cannot be read; raised before the server starts.
+        If the file cannot be read. The error is raised before the server starts.
 
     Notes
     -----

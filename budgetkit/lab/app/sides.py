@@ -1,8 +1,8 @@
 """Comparison of several models or budgets at one window.
 
-Each column shows the contents of the window, the shared pool and history budget, the number of turns without
-cuts, the error of the cheap count by kind of text, and the cost of the prompt. Without pins the columns are
-models of several makers with the current budget; with pins they are the pinned budgets and the current budget.
+Each column shows the contents of the window, the shared pool, the history budget, the number of turns without cuts, the
+error of the cheap count by kind of text, and the cost of the prompt. Without pins, the columns are models of several
+makers with the current budget. With pins, the columns are the pinned budgets and the current budget.
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ class Side:
 
 
 def sides(settings: BudgetSettings, library: Library) -> list[Side]:
-    """Return the columns: the pinned budgets or several makers' models."""
+    """Return the columns: pinned budgets, or models of several makers.
+
+    The current budget is always included.
+    """
     plain = settings.unpinned
     if settings.pins:
         budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
@@ -129,9 +132,9 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
-    """Return the settings for another model, with at most this window.
+    """Return the settings for another model, with at most the given window.
 
-    If the longest window of the other model is shorter, that one is used.
+    If the other model's longest window is shorter, the longest window is used.
     """
     longest = longest_window(resolve(name))
     missing = None
@@ -165,7 +168,7 @@ def table(columns: Sequence[Side], pins: int = 0) -> Data:
 
 
 class SidesFold(Content):
-    """Panel that compares several models or budgets."""
+    """A panel that compares several models or budgets."""
 
     def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the panel: a sentence and the columns."""
@@ -185,7 +188,10 @@ class SidesFold(Content):
         return parts
 
     def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
-        """Remove one pin, or all of them."""
+        """Remove one pin or all pins, as the user asks.
+
+        Return None for any other event.
+        """
         pins = stage.settings.pins
         if event.get("clear"):
             return stage.settings.unpinned

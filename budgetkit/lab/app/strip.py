@@ -1,11 +1,11 @@
-"""Strip: a cheap count's effect on history budget and shared pool.
+"""Strip: a cheap count's effect on the history budget and pool.
 
-Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget
-if the cheap count fills it; the thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
+Each row is a kind of text from the shipped texts or the conversation. Its bar shows the actual tokens in the budget if
+the cheap count fills the budget. The thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
 tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
     over      = really - budget
-    from pool = over - safety reserve, limited to the pool
+    from pool = min(over - safety reserve, pool)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_LINE = 1.5
 
 
 class Verdict(NamedTuple):
-    """The verdict on a surplus or shortage, with its level and wording.
+    """A verdict on a full budget: a level and its wording.
 
     The level determines the colour.
     """
@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A section's limit, with the safety reserve and pool beyond it.
+    """A section's limit, with the safety reserve and the pool beyond it.
 
     All sizes are in tokens.
 
@@ -72,7 +72,7 @@ class Room:
     safety, pool : int
         The safety reserve, and the rest of the shared pool.
     overrun : int
-        Overflow of the window; above 0, nothing can be filled.
+        Tokens by which the request exceeds the window. If the number is above 0, nothing can be filled.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Room:
     def verdict(self, really: int) -> Verdict:
         """Return the verdict on a full budget, such as "fits".
 
-        A surplus is taken from the safety reserve first, then from the shared pool.
+        Excess tokens are taken from the safety reserve first, then from the shared pool.
         """
         if self.overrun:
             return Verdict("overrun", "window overflows")
@@ -110,7 +110,7 @@ class Room:
         return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
     def pool_left(self, really: int) -> int:
-        """Return the tokens of the shared pool left after covering a surplus."""
+        """Return the tokens left in the shared pool after covering the excess."""
         beyond_safety = max(0, really - max(0, self.budget) - self.safety)
         return max(0, self.pool - beyond_safety)
 
@@ -132,7 +132,7 @@ def room_of(plan: Plan) -> Room:
 
 @dataclass(frozen=True, slots=True)
 class CounterPair:
-    """The two compared counters for a model."""
+    """The two counters that are compared for a model."""
 
     cheap: Counter
     best: Counter
@@ -155,7 +155,7 @@ class CounterPair:
 
 
 def counters_of(stage: BudgetStage) -> CounterPair:
-    """Return the cheap counter, and the best one known for the model."""
+    """Return the cheap counter, and the best counter known for the model."""
     model = stage.results.model
     cheap = stage.library.counter(stage.settings.cheap)
     return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)

@@ -1,4 +1,4 @@
-"""Recorded agent sessions: their contents, and the cost of misses, other rules and other settings.
+"""Recorded agent sessions: their contents, and costs under other rules and settings.
 
 This module imports nothing, so that sessions can be listed quickly.
 """

@@ -1,7 +1,8 @@
 """Causes of cache misses: why a request read less than was cached.
 
-The cause of a miss is the first that applies, or unknown. Causes follow from the recorded events and from the place
-where the read stopped: at the end of an earlier prompt, or after instructions and tools.
+The cause of a miss is the first one that applies. If no cause applies, the miss is unexplained. Causes follow from the
+recorded events and from the place where the read stopped: at the end of an earlier prompt, or after instructions and
+tools.
 """
 
 from __future__ import annotations
@@ -41,9 +42,14 @@ def events(trace: Trace, usage: Usage) -> Usage:
     Returns
     -------
     dict of arrays
-        One value per request: pause (seconds since the previous request), life (of the last write, in seconds),
-        compacted, new_model, new_turn, new_setting (of the thinking) and left (another branch continues here), all
-        bool, and blocks (new positions for the cache's lookback).
+        One array per event, with one value per request:
+
+        - pause: seconds since the previous request
+        - life: lifetime of the last cache write, in seconds
+        - compacted, new_model, new_turn: True after a compaction, a change of model or a user message
+        - new_setting: True after a change of the thinking settings
+        - left: True if the session continues on another branch
+        - blocks: number of blocks added since the previous request, for the cache's lookback
     """
     # A request whose answer is not among the messages has the position of the previous request.
     is_placed = usage["message_index"] >= 0
@@ -83,12 +89,12 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
     Parameters
     ----------
     usage, happened : dict of arrays
-        From :func:`budgetkit.trace.usage_columns` and :func:`events`.
+        The results of :func:`budgetkit.trace.usage_columns` and :func:`events`.
 
     Returns
     -------
     int64 array, shape (requests,)
-        Predicted tokens; recorded tokens for the first request.
+        Predicted tokens. The value of the first request is the recorded read.
     """
     read = usage["cache_read_tokens"]
     prompt = usage["context_tokens"]
@@ -128,9 +134,10 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
 
 
 def expected(usage: Usage) -> Ints:
-    """Return each request's cache read without misses.
+    """Return the cache read that each request would have without misses.
 
-    It is everything that the previous request read and wrote, or its prompt if no writes are recorded.
+    This is everything that the previous request read and wrote or, if no writes are recorded, the previous request's
+    prompt. The first request's value is the recorded read.
     """
     read = usage["cache_read_tokens"]
     written = usage["cache_write_tokens"]
@@ -157,7 +164,7 @@ _TERM = re.compile(
 def used_later(trace: Trace) -> pd.DataFrame:
     """List the calls that copy a term from an earlier message.
 
-    A term is an id, a path or a name; the earlier message is the first that contains it.
+    A term is an id, a path or a name. The earlier message is the first one that contains the term.
 
     Parameters
     ----------
@@ -167,7 +174,8 @@ def used_later(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per pair: message (with the call), needs (the earlier message), term.
+        One row per pair of messages, with the columns message (index of the message with the call), needs (index of the
+        earlier message) and term.
 
     Examples
     --------
@@ -201,7 +209,8 @@ def _terms(text: str) -> list[str]:
 def _values(arguments: str) -> str:
     r"""Return the values that a call passes, without its parameter names.
 
-    A number with five digits or more may be an id; a smaller one is a count or a position.
+    A number with five digits or more may be an id. A number with fewer digits is a count or a position, and is left
+    out.
 
     >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
     ('src/a_1.py\n12345', 'ls src/a_1.py')
@@ -257,7 +266,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 class Miss(NamedTuple):
     """A request that read less from the cache than was stored.
 
-    It is a row of :meth:`Session.misses`.
+    A miss is a row of :meth:`Session.misses`.
     """
 
     request: int
@@ -276,9 +285,9 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     trace : Trace
         The session.
     usage, happened : dict of arrays
-        From :func:`budgetkit.trace.usage_columns` and :func:`budgetkit.lab.sessions.causes.events`.
+        The results of :func:`budgetkit.trace.usage_columns` and :func:`events`.
     extra_price : float64 array, shape (requests,)
-        Extra price of an uncached token over a cached one, in US dollars.
+        Extra price of an uncached token over a cached token, in US dollars.
 
     Returns
     -------
@@ -334,7 +343,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
 
 
 def _thought(trace: Trace, usage: Usage, now: int) -> bool:
-    """Return True if the next prompt omits thinking of the previous turn."""
+    """Return True if a request's prompt omits thinking of the previous turn."""
     place = int(usage["message_index"][now - 1])
     if _KEEPS_THINKING.search(str(usage["model"][now])):
         return False

@@ -1,14 +1,14 @@
-"""Costs of the same messages under other systems' rules, and a ranking.
+"""Costs of the same messages under the rules of several systems.
 
-This is not a forecast, since under another rule the agent would have seen less and acted differently. It is the cost of
-the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and whether dropped
-messages that were used later had to be read again.
+The comparison is not a forecast, since under another rule the agent would have seen less and acted differently. All
+costs are for the *same* requests. Each cost is a range over the unpublished values: the length of summaries, and
+whether dropped messages that were used later had to be read again.
 
     cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
 
-A rule that shortens every prompt is cheapest without a cache, and expensive if cached tokens cost a tenth; a rule that
-acts once in a large window hardly matters. So the cheapest rule depends on two numbers of the model: the price of a
-cached token and the size of the window.
+A rule that shortens every prompt is cheapest without a cache, but expensive if cached tokens cost a tenth of the input
+price. A rule that acts once in a large window hardly changes the cost. So the cheapest rule depends on two numbers of
+the model: the price of a cached token and the size of the window.
 """
 
 from __future__ import annotations
@@ -75,15 +75,17 @@ def compare(
     Parameters
     ----------
     source : Trace or Session
-        A conversation. For a recorded session, its growth and first request determine the content missing from the log.
+        A conversation. The growth and the first request of a recorded session determine the size of the content missing
+        from its log.
     systems : names, policies, or a mapping to them
         Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
-        Context window, in tokens; default: the model's, or a larger one if a recorded prompt exceeds it.
+        Context window, in tokens; default: the model's window, or a larger window if a recorded prompt exceeds it.
     prices : Prices or str, optional
-        Token prices, or the name of a model with these prices; default: the prices of each request's model on its day.
+        Token prices, or the name of a model with these prices; default: the prices of each request's model on the day
+        of the request.
     cache : PromptCache or str, optional
-        The provider's prompt cache; default: that of the model. Do not pass it for recorded sessions, whose cache reads
+        The provider's prompt cache; default: the model's cache. Do not pass it for recorded sessions, whose cache reads
         are known.
     counter : callable or str, optional
         Counter of the texts, or its name; default: characters divided by 4, scaled to the session's growth.
@@ -91,18 +93,32 @@ def compare(
     Returns
     -------
     DataFrame
-        One row per rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
-        NaN if no price is known), relative (input cost as a ratio to that without a cache and rule), compactions, sent,
-        cached (tokens), left (messages dropped or shortened), capped (results cut on arrival), used_later (dropped
-        messages used later), first (the first request where the rule acted), overflows (requests that exceed the
-        window), loops (compactions in two requests in a row), stops (the request at which the product would stop
-        because of repeated compactions; 0 for none), call_overflows (summary calls that exceed the window themselves),
-        summary_cost (maximum cost of the summary calls, in US dollars, included in the cost) and assumed (assumed
-        values). For a recorded session, `attrs` has replayed (the cost of the unchanged session in the same replay, in
-        US dollars), replay_error and rule_error (deviations of that replay, and of Claude Code's rule, from the bill,
-        as shares; NaN if unknown), own_trigger (the size at which Claude Code compacted it, in tokens), price_gap (a
-        sentence on models without a price; empty for none), unlogged_summaries (the number of compactions without a
-        call in the log) and disproved (the model's window if a recorded prompt is larger).
+        One row per rule, sorted by cost, with these columns:
+
+        - system, label, version: name of the rule, name and version of the system
+        - least, most: lowest and highest cost under the assumptions, in US dollars; NaN if no price is known
+        - relative: input cost, as a ratio to the input cost without a cache and without a rule
+        - compactions: number of compactions
+        - sent, cached: tokens sent, and tokens read from the cache
+        - left, capped: numbers of messages dropped or shortened, and of results cut on arrival
+        - used_later: number of dropped messages that were used later
+        - first: first request in which the rule acted; 0 for none
+        - overflows: number of requests that exceed the window
+        - loops: number of compactions that follow a compaction in the request before
+        - stops: request at which the product would stop because of repeated compactions; 0 for none
+        - call_overflows: number of summary calls that exceed the window themselves
+        - summary_cost: maximum cost of the summary calls, in US dollars, which the cost includes
+        - assumed: assumed values, in words
+
+        For a recorded session, ``attrs`` has:
+
+        - replayed: cost of a replay of the unchanged session, in US dollars
+        - replay_error, rule_error: deviations of this replay, and of a replay of Claude Code's rule, from the bill, as
+          shares; NaN if unknown
+        - own_trigger: size at which Claude Code compacted the session, in tokens
+        - price_gap: note on models without a price; empty if there are none
+        - unlogged_summaries: number of compactions whose summary call is not in the log
+        - disproved: the model's window if a recorded prompt is larger than this window; otherwise 0
 
     Raises
     ------
@@ -165,12 +181,15 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
 
 
 def is_near(error: float) -> bool:
-    """Return True if a replay is close enough to the bill to rank rules."""
+    """Return True if a replay's error is small enough to rank rules.
+
+    If the error is unknown (NaN), it counts as small enough.
+    """
     return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost, or by relative cost if prices are unknown."""
+    """Sort rules by mean cost or, without prices, by relative cost."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -226,9 +245,9 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Return the cheapest rule for each cached-token price and window.
+    """Return each rule's relative cost by cached-token price and window.
 
-    The table also marks the prices at which another rule becomes the cheapest.
+    The table marks the cheapest rule, and the prices at which another rule becomes the cheapest.
 
     Parameters
     ----------
@@ -246,9 +265,13 @@ def by_price_and_window(
     Returns
     -------
     DataFrame
-        One row per window, price and rule: window, read, system, acts (True if it did anything), change (relative to no
-        pruning, as a share; a prompt above the window is counted as if it fitted), cheapest (True if neither an acting
-        rule nor no pruning costs less) and turns (True if the cheapest rule differs from that at the previous price).
+        One row per window, price and rule, with these columns:
+
+        - window, read, system: the window, the price of a cached token, and the rule's name
+        - acts: True if the rule changed any request
+        - change: cost relative to no pruning, as a share; a prompt above the window is counted as if it fitted
+        - cheapest: True for the cheapest row, among no pruning and the rules that act
+        - turns: True if the cheapest rule differs from the cheapest at the previous price
 
     Examples
     --------

@@ -86,14 +86,14 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return the indices of requests to draw, evenly spaced or near marks."""
+    """Return the indices of requests to draw: spaced evenly, or near marked ones."""
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
 
 
 def _draw_rules(table: pd.DataFrame) -> Spec:
-    """Draw each rule as a lane of prompt sizes, with marks where it acts."""
+    """Draw each rule's prompt sizes in a row, with symbols for actions."""
     systems = list(dict.fromkeys(table["system"]))
     pruned = table.loc[table["system"] != AS_IT_WAS, "sent"]
     tallest = max(1, int(pruned.max())) if len(pruned) else 1
@@ -210,7 +210,7 @@ def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_turning(table: pd.DataFrame) -> Spec:
     """Draw the cheapest rule by price and window.
 
-    Lines mark the prices at which the ranking changes.
+    Lines mark the prices at which another rule becomes the cheapest.
     """
     reads = sorted(set(table["read"]), reverse=True)
     windows = sorted(set(table["window"]))
@@ -261,7 +261,7 @@ def _steps(title: str, names: Iterable[str]) -> Spec:
 
 
 def _draw_settings(table: pd.DataFrame) -> Spec:
-    """Draw the cost range of each value, and a line for the recorded session."""
+    """Draw each value's cost range, and a line for the recorded session."""
     values = table.iloc[1:]
     middle = (values["least"] + values["most"]) / 2
     names = [*map(value_text, values["value"])]

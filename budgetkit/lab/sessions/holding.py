@@ -3,8 +3,8 @@
     cost of a message = sum of its costs in the requests that contain it
     cost in a request = cached tokens * price of a cached token + other tokens * price of an uncached token
 
-A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting something
-would have saved this sum, if the agent had acted in the same way.
+A result is paid for when it arrives and again, at a lower price, in each request that contains it. Omitting a message
+would have saved its cost, if the agent had acted in the same way.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class MeasuredFraming(Framing):
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Return the conversation's billed sizes, or count the tokens of other messages.
 
-        Other messages are, for example, summaries written by a rule.
+        A list with as many messages as the conversation is taken to be the conversation. Other lists, such as the
+        summaries written by a rule, are counted.
         """
         listed = [*messages]
         if len(listed) == len(self.measured):
@@ -60,7 +61,7 @@ class MeasuredFraming(Framing):
 class Measured:
     """The tokens in a session's messages and in its unlogged content.
 
-    `rows` are the indices, in the session's usage, of the consecutive requests.
+    `rows` are the indices, in the session's usage, of the requests that continue the conversation.
     """
 
     unlogged: int
@@ -180,7 +181,7 @@ _SEARCH_TOOL = 500
 
 
 def requests_holding(session: Session) -> pd.DataFrame:
-    """Return the requests that contained each message, and its cost.
+    """Return each message's cost and the number of requests with the message.
 
     Parameters
     ----------
@@ -190,8 +191,9 @@ def requests_holding(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per message: message, tokens (scaled to the session's growth), requests (that contained it),
-        token_requests (their product) and cost (in US dollars; NaN if a price is unknown).
+        One row per message, with the columns message (its index), tokens (scaled to the session's growth), requests
+        (the number of requests that contained the message), token_requests (the product of tokens and requests) and
+        cost (in US dollars; NaN if a price is unknown).
     """
     trace = session.trace
     sizes = np.round(session.sizes).astype("int64")
@@ -238,10 +240,16 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per tool, file or server, most expensive first: name, calls, tokens (of the results), token_requests
-        (tokens times the requests that contained them), saved (the saving from omitting it, or all reads of a file but
-        the first, in US dollars; NaN if no price is known), and for tools and servers definitions (of its tools, in
-        tokens; missing if not in the log) and deferred (the saving from loading them only at their first call).
+        One row per tool, file or server, most expensive first, with these columns:
+
+        - tool, file or server: its name
+        - calls: number of calls
+        - tokens: tokens of the results
+        - token_requests: tokens times the number of requests that contained them
+        - saved: saving from omitting the tool or server, or all reads of a file but the first, in US dollars; NaN if no
+          price is known
+        - definitions: tokens of the definitions of a tool or server; missing if not in the log; not for files
+        - deferred: saving from loading these definitions only at the first call, in US dollars; not for files
 
     Examples
     --------
@@ -293,8 +301,9 @@ def agents(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per agent, the main agent first: line (the agent's name), side_chain, requests, prompt, read, written,
-        answered (in tokens) and cost (in US dollars; NaN if no price is known).
+        One row per agent, the main agent first, with the columns line (the agent's name), side_chain (True for a
+        sub-agent), requests (their number), prompt, read, written and answered (in tokens), and cost (in US dollars;
+        NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     rows = [{"line": "main line", "side_chain": False, **session.totals()}]
@@ -342,7 +351,9 @@ def _part(arguments: str) -> str:
 
 
 def server_of(tool: str) -> str | None:
-    """Return the MCP server of a tool, or None for the program's own tools.
+    """Return the MCP server of a tool, or None.
+
+    The program's own tools have no server.
 
     >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)
@@ -364,7 +375,10 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
 
 
 def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> dict[str, float]:
-    """Return the cost of each definition before its first call, by name."""
+    """Return the cost of tool definitions before the first call, by name.
+
+    The name is that of a tool or server.
+    """
     places = session.columns["message_index"]
     read_price, _ = session.input_prices
     first = calls.groupby("name")["message"].min()
@@ -379,13 +393,13 @@ def deferral(session: Session) -> dict[str, float]:
     """Return the saving and the search cost of loading tools on demand.
 
     The search tool's definition is in every prompt. Each used tool is searched for once, by an extra request that reads
-    its prompt from the cache; its answer is negligible.
+    the prompt from the cache. The cost of this request's answer is neglected.
 
     Returns
     -------
     dict
-        tools (with a definition in the log), tokens (of the definitions), searches, saved and search_cost (in US
-        dollars; NaN if no price is known).
+        The keys are tools (the number of tools with a definition in the log), tokens (of the definitions), searches
+        (their number), saved and search_cost (in US dollars; NaN if no price is known).
 
     Examples
     --------

@@ -60,18 +60,18 @@ class SessionFile:
 
     @property
     def changed(self) -> datetime:
-        """Time of the last change."""
+        """The time of the last change."""
         return datetime.fromtimestamp(min(max(_YEAR_1, self.modified / 1e9), _YEAR_9999), UTC)
 
     @property
     def key(self) -> str:
-        """A checksum of the state of the file and of its sub-agents' files."""
+        """A checksum of the state of the session's and sub-agents' files."""
         parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
         return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def project(self) -> str:
-        """The name of the session's folder, read from the start of the file."""
+        """The name of the session's folder, read from the file's start."""
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -97,19 +97,19 @@ def sessions(
     ----------
     folder : path, optional
         A folder with sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and others in
-        the user's home, as listed in data/session_places.csv.
+        the user's home, as listed in ``data/session_places.csv``.
     newest : int, default 200
         Maximum number of sessions.
     billed : bool, default False
-        If true, read each session in full for its usage, which takes longer the first time.
+        If true, read each session in full for its usage, which is slow until its bill is cached.
 
     Returns
     -------
     DataFrame
-        One row per session: number (1 or more), program, changed, project (a folder's name), megabytes (0 in a
-        database) and path; with `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and tokens
-        read from the cache), misses, missed_cost, compactions and model. ``attrs["folders"]`` lists the searched
-        folders.
+        One row per session, with the columns number (counting from 1), program, changed (the time of the last change),
+        project (a folder's name), megabytes (0 in a database) and path. If `billed` is true, it also has the columns
+        requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from the cache), misses,
+        missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
 
     Raises
     ------
@@ -165,6 +165,8 @@ def rows_of(
 
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[SessionFile]]:
     """Find sessions in folders, newest first, without opening files.
+
+    Raise `FileNotFoundError` if `folder` does not exist.
 
     Parameters
     ----------
@@ -343,7 +345,7 @@ def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a session's bill, including its sub-agents.
 
-    If the session cannot be read, all sums are None.
+    Cache misses and compactions are counted for the main agent only. If the session cannot be read, all sums are None.
     """
     module = import_module("budgetkit.lab.sessions.session")
     try:

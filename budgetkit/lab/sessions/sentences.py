@@ -2,8 +2,8 @@
 
     largest error = the larger of replay_error and rule_error of the table's attrs     (shares of the bill)
 
-Ranges are widened by this error, and no saving within it is called certain. For a session without compactions, the
-error of a rule is unknown, and the largest measured error is used.
+Ranges are widened by this error, and no saving within this error is called certain. For a session without compactions,
+the error of a rule is unknown, and the largest measured error is used.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _NO_FORECAST = (
 
 
 def largest_error(attrs: Any, has_rule: bool = True) -> float:
-    """Return the larger of a table's two errors, as a share of the bill.
+    """Return the larger of the replay error and the rule error.
 
-    If no compaction of the session shows a rule's error, the largest measured error is used.
+    The errors are shares of the bill. If no compaction of the session shows the rule's error, the largest error
+    measured in other sessions is used, unless `has_rule` is false.
     """
     rule_error = attrs["rule_error"]
     if has_rule and np.isnan(rule_error):
@@ -62,7 +63,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Three sentences.
+        Three lines.
     """
     totals = session.totals()
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
@@ -116,7 +117,6 @@ def action_text(row: Any) -> str:
 
     Return "" for a row without a rule.
 
-
     >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
     'only cuts results'
     """
@@ -133,7 +133,6 @@ def finding(table: pd.DataFrame) -> str:
     """Describe the cheapest rule and the certainty of its saving.
 
     If no rule can be called the cheapest, say why.
-
 
     Parameters
     ----------

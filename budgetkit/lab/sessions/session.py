@@ -3,8 +3,8 @@
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
 The contents of the log are counted and scaled to the growth of the provider's prompts. The size of instructions and
-tools, which are not in the log, follows from the first request and is checked on all others: the signed difference is
-its error.
+tools, which are not in the log, follows from the first request. This size is checked against all other requests: the
+signed difference is its error.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Session:
     def agents(self) -> tuple[Session, ...]:
         """The session's sub-agents, if it was read from a file.
 
-        The session does not include their requests.
+        The sums of the session do not include its sub-agents.
         """
         return tuple(
             Session(trace, self.counter, self.prices)
@@ -147,16 +147,19 @@ class Session:
 
     @property
     def model(self) -> str | None:
-        """The model with the most answers."""
+        """The model with the most answers, or None.
+
+        None means that no model is named.
+        """
         names = [*filter(None, self.columns["model"])]
         # Of equally frequent models, the first by name.
         return max(sorted({*names}), key=names.count, default=None)
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """The counted tokens of each prompt, and their scaling factor.
+        """The counted tokens of each prompt, and a scaling factor.
 
-        The factor scales the counts to the provider's counts.
+        Multiplied by the factor, the counts grow as the provider's counts do.
         """
         is_placed = self.columns["message_index"] >= 0
         counted = np.zeros(len(is_placed), "int64")
@@ -172,14 +175,14 @@ class Session:
 
     @cached_property
     def sizes(self) -> Floats:
-        """Counted tokens of each message, scaled to the provider's counts."""
+        """The counted tokens of each message, scaled to the provider's counts."""
         return np.asarray(self.trace.counts(self.count) * self.counted[1])
 
     @cached_property
     def unlogged(self) -> int:
-        """Tokens of the first prompt that are missing from the log.
+        """The tokens of the first prompt that are missing from the log.
 
-        They include instructions and tools. The number may be negative.
+        They include instructions and tools. The number is negative if the counts are too high.
         """
         counted, scale = self.counted
         first = int(np.argmax(self.columns["message_index"] >= 0))
@@ -205,10 +208,18 @@ class Session:
         Returns
         -------
         DataFrame
-            Columns request (1 or more), message_index, model, time, prompt, read, written, fresh, answered (as billed,
-            in tokens), counted (the scaled contents of the log), unlogged, difference (signed; the three sum to the
-            prompt), mark ("derived", or "estimated" if the difference is more than a tenth), foretold (the predicted
-            read), missed, cause ("" for none) and cost (in US dollars; NaN if no price is known).
+            One row per request, with these columns:
+
+            - request: number of the request, counting from 1
+            - message_index, model, time: as in :func:`budgetkit.trace.usage_frame`
+            - prompt, read, written, fresh, answered: billed tokens
+            - counted: tokens of the log's contents, scaled to the provider's counts
+            - unlogged: tokens missing from the log
+            - difference: prompt minus counted and unlogged tokens
+            - mark: "estimated" if the difference is more than a tenth of the prompt; otherwise "derived"
+            - foretold: predicted cache read, in tokens
+            - missed, cause: tokens of a cache miss, and its cause; 0 and "" for none
+            - cost: cost in US dollars; NaN if no price is known
         """
         counted, scale = self.counted
         frame = self.usage[["message_index", "model", "time"]].assign(**self._billed)
@@ -230,11 +241,10 @@ class Session:
 
     @cached_property
     def cost(self) -> Floats:
-        """Cost of each request in US dollars, or NaN if unknown.
+        """The cost of each request in US dollars, or NaN if unknown.
 
-        Each request is billed at its model's prices at its time.
-
-        Web searches are included if they have a price; :attr:`unpriced` lists the omissions.
+        Each request is billed at its model's prices at the time of the request. Web searches are included if they have
+        a price; :attr:`unpriced` lists the omissions.
         """
         return self._cost() + self.searches_cost
 
@@ -242,14 +252,14 @@ class Session:
     def searches_cost(self) -> Floats:
         """The cost of each request's web searches, in US dollars.
 
-        It is 0 if no price is known.
+        The cost is 0 if no price is known.
         """
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
         return np.asarray(self.columns["web_searches"] * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
-        """A sentence about items missing from the cost, or "" if none."""
+        """A sentence about items missing from the cost, or "" without any."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -264,7 +274,9 @@ class Session:
 
     @cached_property
     def steps_cost(self) -> Floats:
-        """Extra cost of each request because of price steps, in US dollars.
+        """The extra cost of each request due to price steps.
+
+        The cost is in US dollars.
 
         A step is a prompt size above which the model's price rises.
         """
@@ -272,11 +284,10 @@ class Session:
 
     @cached_property
     def input_prices(self) -> tuple[Floats, Floats]:
-        """Prices of a cached and of an uncached input token, by request.
+        """Each request's prices of a cached and an uncached input token.
 
-        Prices are in US dollars, and NaN if unknown.
-
-        For a request without a cache read, the first is the hypothetical price of a cached token.
+        The prices are in US dollars, and NaN if unknown. For a request without a cache read, the price of a cached
+        token is hypothetical.
         """
         read = self._billed["read"]
         rest = self._billed["prompt"] - read
@@ -290,7 +301,7 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Return the cost of some kinds of tokens, with or without price steps."""
+        """Return the cost of kinds of tokens, with or without price steps."""
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A price step depends on the whole prompt, even if part of it was written for an hour.
@@ -310,7 +321,7 @@ class Session:
     def _tokens(self) -> dict[str, Ints]:
         """The billed tokens of each request, by kind.
 
-        The kind `long` is written to the cache for an hour.
+        Tokens of the kind `long` were written to the cache for an hour.
         """
         tokens = dict(self._billed)
         # Cohere bills other tokens than it counts, all at the full price.
@@ -322,16 +333,16 @@ class Session:
         return tokens | {"long": np.maximum(self.columns["cache_write_1h_tokens"], 0)}
 
     def misses(self) -> pd.DataFrame:
-        """Return the cache misses, one row per request.
+        """Return the cache misses, one row per miss.
 
-        A request is a miss if it read over 1,024 tokens less than was cached.
+        A miss is a request that read over 1,024 tokens less than was cached.
 
         Returns
         -------
         DataFrame
-            Columns request (1 or more), missed (cached tokens that were not read), cause, detail (a sentence), cost
-            (their extra cost over cached tokens, in US dollars) and paid (the missed tokens paid for in this prompt,
-            which is shorter after a compaction).
+            The columns are request (its number, counting from 1), missed (cached tokens that were not read), cause,
+            detail (a sentence), cost (the extra cost of these tokens over cached ones, in US dollars) and paid (the
+            missed tokens that were paid for, which are fewer if a compaction shortened the prompt).
         """
         frame = pd.DataFrame(self._misses, columns=Miss._fields)
         whole = ("request", "missed", "paid")
@@ -343,10 +354,12 @@ class Session:
         Returns
         -------
         DataFrame
-            Columns message_index (of the summary), before and after (sizes of the prompts around it, in tokens), left
-            (removed tokens), summary (its scaled length), call ("shared prefix", "new prefix" or "not in the log"),
-            call_tokens (read by its call), next_paid (uncached tokens of the next prompt), next_cost (of the whole next
-            request) and miss_cost (the part of it caused by the compaction's miss, as in :meth:`misses`).
+            The columns are message_index (of the summary), before and after (tokens of the last prompt before the
+            compaction and of the first prompt after it), left (removed tokens), summary (scaled tokens of the summary),
+            call (how the call that wrote the summary was sent: "shared prefix", "new prefix" or "not in the log"),
+            call_tokens (tokens of that call's prompt), next_paid (uncached tokens of the next prompt), next_cost (cost
+            of the next request) and miss_cost (the part of that cost caused by the compaction's miss, as in
+            :meth:`misses`).
         """
         sizes = np.round(self.sizes)
         missed = {miss.request: miss.cost for miss in self._misses if miss.cause == COMPACTION}
@@ -386,9 +399,10 @@ class Session:
         Returns
         -------
         DataFrame
-            One row per kind: unlogged instructions and tools, messages of each role, results by tool. Columns what,
-            tokens (which sum to the provider's number; the last row is the signed difference), share, mark ("estimated"
-            for counts, "derived" for numbers that follow from the provider's).
+            One row per kind: unlogged instructions and tools, messages of each role, and results of each tool. The last
+            row is the signed difference from the provider's number. The columns are what (the kind), tokens (which sum
+            to the provider's number), share (of the prompt) and mark ("estimated" for counts, "derived" for numbers
+            that follow from the provider's).
 
         Raises
         ------
@@ -431,9 +445,10 @@ class Session:
         Returns
         -------
         dict
-            requests, prompt, read, written, fresh, answered (in tokens), cost, steps (requests above a price step of
-            their model) and steps_cost (their extra cost), misses (their number), missed (tokens), missed_cost,
-            unexplained (share of the missed tokens) and compactions.
+            The keys are requests (their number), prompt, read, written, fresh and answered (in tokens), cost (in US
+            dollars), steps (the number of requests above a price step of their model), steps_cost (the extra cost of
+            these requests), misses (their number), missed (tokens), missed_cost, unexplained (the share of missed
+            tokens without a known cause) and compactions (their number).
         """
         missed = sum(miss.missed for miss in self._misses)
         strange = sum(miss.missed for miss in self._misses if miss.cause == UNEXPLAINED)
@@ -452,9 +467,9 @@ class Session:
 
     @property
     def parts(self) -> list[Data]:
-        """The sums of each day, in UTC, and model.
+        """The sums by day (in UTC) and model.
 
-        The last part has all compactions; an unknown day is "".
+        The last part has all compactions. An unknown day is "".
         """
         parts: dict[tuple[str, str], Data] = {}
         missed = {miss.request - 1: miss.cost for miss in self._misses}
@@ -488,9 +503,9 @@ class Session:
 
     @property
     def price_gap(self) -> str:
-        """The models without a price, with a fix.
+        """A note on the models without a price, with a fix.
 
-        It is "" if the whole cost is known.
+        The note is "" if the whole cost is known.
         """
         unknown = dict.fromkeys(self.columns["model"][np.isnan(self.cost)])
         if not unknown:
@@ -505,7 +520,7 @@ class Session:
     def gap_sentence(self) -> str:
         """A sentence about gaps between the log and the provider's counts.
 
-        It is "" without gaps. A gap is a difference of more than a tenth of the prompt.
+        The sentence is "" without gaps. A gap is a difference of more than a tenth of the prompt.
         """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
@@ -520,7 +535,7 @@ class Session:
         return sentence.replace("-", "\u2212")
 
     def cost_by_kind(self) -> dict[str, float]:
-        """Return the total cost of cache reads, new tokens and answers.
+        """Return the total cost of cache reads, new tokens, answers and searches.
 
         Returns
         -------
@@ -543,7 +558,10 @@ class Session:
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
-        """Return each request's prices, for five-minute or one-hour cache writes."""
+        """Return each request's prices, for five-minute or one-hour cache writes.
+
+        If `hour` is None, the recorded lifetime of each request's writes is used.
+        """
         of_hour = self.columns["cache_write_1h_tokens"] > 0
         if hour is not None:
             of_hour[:] = hour

@@ -1,12 +1,12 @@
-"""Other settings for a recorded session, with one replay per value and its error.
+"""Replays of a recorded session with other settings, and their error.
 
     error = the larger of replay_error and rule_error      (shares of the bill)
 
-The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the deviation of a
-replay of its program's rule, acting where the program compacted. Ranges are widened by the larger error, and no
-difference within this error is reported. If no compaction of the session shows a rule's error, it is assumed to be 9 %,
-the largest measured error. If the replay error is more than 5 %, no value is called the cheapest. For several sessions,
-the cheapest value on the older half is tested on the newer half.
+The replay error is the deviation of the unchanged session's replay from its bill. The rule error is the same deviation
+for a replay in which the rule of the session's program acts where the program compacted. Ranges are widened by the
+larger error, and no difference within this error is reported. If no compaction of the session shows a rule's error, it
+is assumed to be 9 %, the largest measured error. If the replay error is more than 5 %, no value is called the cheapest.
+For several sessions, the cheapest value on the older half is tested on the newer half.
 """
 
 from __future__ import annotations
@@ -104,23 +104,40 @@ def what_if(
     model : str or sequence of str, optional
         Other models, at current prices and with counts of their own tokenizers.
     rule : str, optional
-        The system whose compaction is replayed; default: that of the session's program.
+        The system whose compaction is replayed; default: the session's program.
     window : int, optional
         Context window, in tokens; default: the session's own.
 
     Returns
     -------
     DataFrame
-        One row per value, and one for the recorded session: setting, value, low, least, most, high (in US dollars;
-        least and most over the assumptions, low and high with the error of the replay), sent, cached (in tokens),
-        compactions, used_later (dropped messages used later), overflows (requests that exceed the window),
-        stops (the request at which the program would stop compacting; 0 for none) and flat (True if its range overlaps
-        that of the cheapest value; values that let prompts exceed the window, or the program stop, are excluded).
-        `attrs` has replay_error and rule_error (signed shares of the bill; NaN if unknown), billed (in US dollars),
-        is_ranked and, for models, model (the recorded one). For several sessions, the errors are the largest of all,
-        and `attrs` also has sessions and left_out (their numbers), chosen (the value), tried_on (the number of newer
-        sessions), and saved, saved_low and saved_high (shares of the newer sessions' bill, with the 95 % interval over
-        these sessions and the errors of their replays; negative where the value costs more).
+        One row for the recorded session and one per value, with these columns:
+
+        - setting, value: name and value of the setting
+        - least, most: lowest and highest cost under the assumptions, in US dollars
+        - low, high: these costs, widened by the error of the replay
+        - sent, cached: tokens sent, and tokens read from the cache
+        - compactions: number of compactions
+        - used_later: number of dropped messages that were used later
+        - overflows: number of requests that exceed the window
+        - stops: request at which the program would stop compacting; 0 for none
+        - flat: True if the value's range overlaps the range of the cheapest value; False for values at which prompts
+          exceed the window or the program stops
+
+        ``attrs`` has:
+
+        - replay_error, rule_error: signed errors, as shares of the bill; NaN if unknown
+        - billed: the bill, in US dollars
+        - is_ranked: True if the replay is close enough to the bill to call a value the cheapest
+        - model: the recorded model, if models are compared
+
+        For several sessions, the errors are the largest of all sessions, and ``attrs`` also has:
+
+        - sessions, left_out: numbers of sessions used and excluded
+        - chosen: the value that costs least on the older half
+        - tried_on: number of newer sessions
+        - saved, saved_low, saved_high: saving on the newer sessions with the chosen value, as a share of their bill,
+          and its 95 % interval over these sessions and the errors of their replays; negative if the value costs more
 
     Raises
     ------
@@ -183,9 +200,9 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range overlaps that of the cheapest value.
+    """Flag the values whose range overlaps the cheapest value's range.
 
-    Values that let a prompt exceed the window, or the program stop, are excluded if there are other values.
+    Values at which a prompt exceeds the window or the program stops are excluded, unless there are no other values.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
@@ -236,7 +253,10 @@ class _Trial:
         return table
 
     def _compacted(self, setting: str, value: int) -> Data:
-        """Replay the session with another compaction threshold or tail."""
+        """Replay the session with another threshold or tail of compactions.
+
+        The tail is the number of newest tokens kept next to the summary.
+        """
         form = str(self.session.trace.fields.get("format"))
         system = policy_of(self.rule or (form if form in _RULES else "claude-code"))
         if not isinstance(system, System) or not system.summarises:
@@ -332,7 +352,10 @@ def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
-    """Add up sessions' tables, and test the older half's best value."""
+    """Add up sessions' tables, and test a value on the newer half.
+
+    The value is the cheapest one on the older half.
+    """
     tables = []
     for session in sorted(sessions, key=lambda one: np.nanmin(one.columns["time"])):
         with suppress(ValueError):

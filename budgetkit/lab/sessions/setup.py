@@ -1,7 +1,7 @@
 """ReplaySetup: a conversation prepared for replays under any rule.
 
 For a recorded session, the requests, their models and answers, the sizes of messages and the misses not caused by a
-rule come from the record; misses caused by a rule are added. The unchanged session is replayed, too, to measure the
+rule come from the record. Misses caused by a rule are added. The unchanged session is replayed, too, to measure the
 deviation of replays from the bill.
 """
 
@@ -72,10 +72,13 @@ class Scaled:
 class Record:
     """The recorded facts about a session's requests, for any rule.
 
-    `trace` and `framing` are the unchanged session, `rows` the indices of its requests in the usage. `prices` are the
-    prices of each request, `answered` its output, `read_as_held` the limit on its cache read after all recorded misses,
-    and `most_read` the limit after misses not caused by a rule; `after_compaction` is the limit after a compaction.
-    `beside` is the cost of other requests, such as those on abandoned branches, in US dollars.
+    - `trace` and `framing` are those of the unchanged session.
+    - `rows` are the indices of the session's requests in the usage.
+    - `prices` and `answered` are the prices and the output tokens of each request.
+    - `read_as_held` is the limit on each request's cache read after all recorded misses.
+    - `most_read` is the limit after the misses that no rule causes, and `after_compaction` is the limit after a
+      compaction.
+    - `beside` is the cost of other requests, such as those on abandoned branches, in US dollars.
     """
 
     trace: Trace
@@ -103,14 +106,12 @@ class RuleOutcome:
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A conversation for replays under any rule, without its own compactions.
+    """A conversation prepared for replays, without its own compactions.
 
-    It includes the unlogged content.
-
-    `places` has the new index of each message of the log, -1 for the session's own summaries. `summary_tokens` is the
-    range of their sizes, if any. `record` has the facts about a recorded session's requests. `acts_at` is the size at
-    which Claude Code compacted the session, and `disproved` the model's window if a recorded prompt is larger, both in
-    tokens.
+    The conversation includes the unlogged content. `places` has the new index of each logged message, or -1 for the
+    session's own summaries. `summary_tokens` is the range of these summaries' sizes, if there are any. `record` has the
+    facts about a recorded session's requests. `acts_at` is the size at which Claude Code compacted the session, and
+    `disproved` is the model's window if a recorded prompt is larger than this window, otherwise 0. Both are in tokens.
     """
 
     trace: Trace
@@ -128,7 +129,7 @@ class ReplaySetup:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The messages that later messages use."""
+        """The pairs of a message and an earlier message that it uses."""
         return used_later(self.trace)
 
     def replayed(self, policy: Policy, window: int | None = None) -> Replay:
@@ -148,7 +149,7 @@ class ReplaySetup:
     def facts(self) -> Record:
         """The recorded facts.
 
-        Raise a ValueError if nothing was recorded.
+        Raise `ValueError` if nothing was recorded.
         """
         if self.record is None:
             raise ValueError(
@@ -186,7 +187,7 @@ class ReplaySetup:
         )
 
     def costs(self, outcome: Replay) -> tuple[float, float]:
-        """Return the cost of a replay and of its summary calls, in US dollars.
+        """Return the dollar costs of a replay and of its summary calls.
 
         Each request is billed at its own model's prices. The costs are NaN if a price is unknown.
         """
@@ -201,7 +202,7 @@ class ReplaySetup:
         return float(sums[0]), float(sums[1])
 
     def error_of(self, cost: float) -> float:
-        """Return the deviation of a cost from the session's bill, as a share."""
+        """Return a cost's deviation from the session's bill, as a share."""
         billed = float(self.session.cost.sum()) if self.session is not None else 0.0
         return cost / billed - 1 if billed else float("nan")
 
@@ -209,7 +210,7 @@ class ReplaySetup:
         """Return the deviation of a rule's replay from the bill.
 
         The deviation is a share of the bill. Summary calls missing from the log are excluded. Return NaN if a
-        compaction was manual, because users compact at any size and no rule predicts it.
+        compaction was manual, because users compact at any size, which no rule predicts.
         """
         cost = (row["least"] + row["most"]) / 2
         if self.session is not None:
@@ -231,7 +232,7 @@ class ReplaySetup:
         return RuleOutcome(name=name, least=least, most=most)
 
     def row(self, outcome: RuleOutcome) -> Data:
-        """Return a rule's row of the comparison.
+        """Return a rule's row for the comparison table.
 
         The upper end of the cost assumes the longest summaries and rereading of lost messages.
         """
@@ -294,7 +295,7 @@ def replay_setup(
     source : Trace or Session
         A conversation.
     window, price, cache, count
-        The window, prices, cache and counter of :func:`compare`; default: the session's own.
+        The window, prices, cache and counter of :func:`compare`; default: those of the session or conversation.
 
     Returns
     -------
@@ -409,7 +410,7 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
     """Return the prompt size above which a session was compacted, in tokens.
 
-    This is the last prompt before a compaction, or the smallest of several such prompts. Return None without
+    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None without
     compactions. Only Claude Code's log distinguishes automatic and manual compactions.
     """
     marks = []
@@ -434,8 +435,9 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
     """Return the window for the program's rules, and any disproved window.
 
     The window is known from the log (Codex shows a share of the window used by its rules) or from the model. If a
-    prompt exceeds it, the session used an extended window, and the second number is the known window, otherwise 0. A
-    session that was compacted far below a large model's window used the usual window.
+    prompt exceeds this known window, the session used an extended window, and the second number is the known window.
+    Otherwise, the second number is 0. A session that was compacted far below a large model's window used the usual
+    window.
     """
     known = USUAL_WINDOW
     shown = trace.fields.get("window")
@@ -502,7 +504,7 @@ def section_of(message: Message) -> str:
 
 
 def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
-    """Limit cache reads to the recorded reads, and use recorded answers."""
+    """Limit a replay's cache reads to `most`, and use the recorded answers."""
     cached = np.minimum(outcome.cached, most)
     cached[0] = min(int(outcome.sent[0]), int(most[0]))
     lacking = outcome.cached - cached
@@ -513,7 +515,7 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 def _stop(most: int, compacts: Ints) -> int:
     """Return the request at which a product stops after repeated compactions.
 
-    Return 0 if it does not stop.
+    Return 0 if the product does not stop.
     """
     in_a_row = 0
     for last, request in pairwise(compacts.tolist()):

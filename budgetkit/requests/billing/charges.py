@@ -21,7 +21,7 @@ Count = Callable[[str], int] | str
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One part of a request's bill, before its texts are counted.
+    """One part of a request's bill: texts and fixed tokens.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Charge:
     message : int or None
         Index of the message that the charge belongs to, if any.
     times : float
-        Billed tokens per counted token of these texts.
+        Billed tokens per counted token of the texts.
     """
 
     kind: str
@@ -113,9 +113,11 @@ EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
-    """Return a message's thinking if it is billed again as text.
+    """Return the text of a message's thinking if it is billed again.
 
-    The format from which the message was read decides this or, if it is unknown, the format of the request.
+    Gemini bills the thinking of every message again. Anthropic and Converse bill only the thinking of messages with
+    tool calls. In other formats, or without thinking, the tuple is empty. If the format from which the message was read
+    is unknown, `shape` is the format.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -149,6 +151,8 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
 def carries_thinking(message: Message) -> bool:
     """Return True if a message contains thinking.
 
+    Thinking that the provider sent without readable text counts too.
+
     >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
     True
     """
@@ -161,10 +165,11 @@ def carries_thinking(message: Message) -> bool:
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Return a note if the billing rules do not cover some thinking.
+    """Return a note if the billing rules miss a message's thinking.
 
-    The rules cover an answer's thinking in the fields found in recorded chat and Responses requests. They do not cover
-    other fields, or blocks of thinking in a message's content.
+    The rules cover the assistant's thinking in chat and Responses requests, if it is in a field that was found in
+    recorded calls. They do not cover other fields, thinking blocks in a message's content, or the places in
+    `thinking_gaps`. Without rules, no thinking is covered.
     """
     for message in messages:
         if carries_thinking(message) and (
@@ -215,7 +220,9 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 def unwritten_tools(tools: Sequence[Schema], charges: Callable[[], list[Charge]]) -> list[str]:
-    """List the tools with schema text that no charge covers.
+    """Return a note for each tool with uncharged schema text.
+
+    A tool whose schema has a reference that cannot be resolved gets a note too.
 
     >>> word = {"type": "string", "description": "A word"}
     >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}

@@ -1,13 +1,13 @@
 """Tokens of tool schemas, which providers convert to text for the model.
 
-There are three ways to count them:
+There are three ways to count tool schemas:
 
 declaration
-    OpenAI's snapshots of 2023 get a TypeScript-like declaration of each function. The declarations cost their tokens
-    plus 5, and 4 more without a system message. This counts 8 of 9 recorded requests of gpt-4-0613 with tools exactly.
-    The text for later models is in :mod:`budgetkit.requests.billing.openai`.
+    OpenAI's model snapshots of 2023 receive a TypeScript-like declaration of each function. The declarations cost their
+    tokens plus 5, and 4 more without a system message. This rule counts 8 of 9 recorded requests of gpt-4-0613 with
+    tools exactly. :mod:`budgetkit.requests.billing.openai` writes the text for later models.
 constants
-    OpenAI's cookbook adds constants for each function, property and enumeration (:class:`ToolConstants`).
+    OpenAI's cookbook adds constants for each function, property and enumeration; see :class:`ToolConstants`.
 json
     Simpler systems count the schema's JSON.
 """
@@ -83,7 +83,7 @@ def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Cha
 
 
 def declaration(tools: Sequence[Schema]) -> str:
-    r"""Write tool schemas as the declaration for OpenAI's older models.
+    r"""Write tool schemas as the declaration for OpenAI's models of 2023.
 
     Examples
     --------

@@ -1,15 +1,16 @@
 """Estimated bills for providers without a public tokenizer.
 
 Each model family is a row of ``data/calibrations.csv``: a slope relative to a public encoding, and constants in tokens
-for the parts of a request beyond its text. All were fitted to recorded calls of public projects; each row has a source
-and a date.
+for the parts of a request beyond its text. The slopes and constants were fitted to recorded calls of public projects.
+Each row has a source and a date.
 
-- A request costs one constant, and each change of speaker another; the message itself costs only its text.
-- Tools add a hidden prompt, which is longer if a tool must be called and shorter if parallel calls are disabled. Each
-  tool costs its JSON (for Gemini, its names and descriptions, and constants for the tool and each property).
+- A request costs one constant, and each change of speaker another. A message itself costs only its text.
+- Tools add a hidden prompt, whose length depends on whether a tool must be called and on whether parallel calls are
+  disabled. Each tool costs its JSON. For Gemini, a tool costs its names and descriptions, and constants for the tool
+  and each property.
 - A call costs its name, its arguments as JSON and a constant that includes the framing of its result.
-- An answer schema costs a constant and, except for Gemini and Mistral, its JSON. Enabled thinking costs another
-  constant.
+- An answer schema costs a constant and, except for Gemini and Mistral, its JSON. Enabled thinking costs a constant of
+  its own.
 - With Claude, each document costs a constant, and a request for citations adds a hidden prompt.
 """
 
@@ -58,7 +59,7 @@ _HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "citat
 
 @dataclass(frozen=True)
 class Estimate:
-    """The slope and the constants of a model family."""
+    """The slope and constants that estimate a model family's bills."""
 
     family: str
     pattern: str  # pattern for the names of its models
@@ -74,7 +75,7 @@ class Estimate:
 
 
 def estimate_for(model: str) -> Estimate:
-    """Return the estimate for a model, by its family.
+    """Return the estimate for a model's family.
 
     A model of no known family gets the general estimate.
 
@@ -166,9 +167,9 @@ class EstimatedRules:
             yield Charge("message", f"call {call.name}", texts, cost)
 
     def _data(self, text: str) -> str:
-        """Return arguments or a result in the form that is counted.
+        """Return the counted text of a call's arguments or a tool result.
 
-        Depending on the estimate's ``tool_form``, the text is unchanged or reduced to its words.
+        With the ``tool_form`` "json", this is the whole text. With "words", it is only the keys and values of the JSON.
         """
         if self.estimate.tool_form == "json":
             return text
@@ -207,7 +208,10 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def _turns(request: ProviderRequest) -> set[int]:
-    """Return the indices of messages at which the speaker changes."""
+    """Return the indices of messages at which the speaker changes.
+
+    Only two speakers are distinguished: the assistant and everyone else. System messages are skipped.
+    """
     speakers = [
         (index, message.role == "assistant")
         for index, message in enumerate(request.messages)
@@ -217,7 +221,10 @@ def _turns(request: ProviderRequest) -> set[int]:
 
 
 def schemas_of(schema: object) -> list[Schema]:
-    """List a schema and the schemas of all its properties."""
+    """List a schema and all schemas nested in it.
+
+    Empty nested schemas are omitted.
+    """
     schemas: list[Schema] = []
     waiting = [schema]
     while waiting:

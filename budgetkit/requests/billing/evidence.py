@@ -1,6 +1,7 @@
-"""Evidence: how often recorded calls were counted exactly, by their parts.
+"""Evidence: the number of recorded calls that were counted exactly.
 
-Each row of data/exactness.csv is a combination of billing rules and parts; benchmarks/exactness.py writes the file.
+Each row of ``data/exactness.csv`` is a combination of billing rules and parts of a request. ``benchmarks/exactness.py``
+writes the file.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ class Evidence:
     exact : int
         Number of calls counted exactly.
     low, high : float
-        Error range of 9 of 10 bills (billed minus counted), as fractions of the count.
+        Limits of the error (billed minus counted) of 9 in 10 bills, as fractions of the count.
     seen_in : int
-        Number of projects behind the interval.
+        Number of projects that `low` and `high` are based on.
     """
 
     combination: str
@@ -91,7 +92,9 @@ class Evidence:
 
 
 def combination(request: ProviderRequest, rules: str) -> str:
-    """Return the name of a request's combination of parts in the table.
+    """Return the name of a request's row in ``data/exactness.csv``.
+
+    The name combines the billing rules, the request's format and its parts.
 
     >>> from budgetkit.requests import read_request
     >>> hello = {"messages": [{"role": "user", "content": "Hello"}], "tool_choice": "required"}
@@ -105,7 +108,7 @@ def combination(request: ProviderRequest, rules: str) -> str:
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return the evidence for a request's combination of parts.
 
-    If few such calls were recorded, the interval includes coarser combinations.
+    If few calls with this combination were recorded, the error interval also covers the errors of coarser combinations.
     """
     return find_evidence(coarser_names(request, rules), evidence_rows())
 
@@ -113,10 +116,13 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the evidence for the first combination, with its error interval.
 
-    The names range from the finest combination to the coarsest. The interval includes the ranges of all names up to the
-    first one with enough calls, each multiplied by 1 + 2 / projects, because a new project differs from the few
-    observed. If no name has enough calls, or these rules were never tried, it also includes errors of 10 % times that
-    factor. The last name is used only if the table has none of the other names.
+    `names` lists the combinations from the finest to the coarsest. The interval covers the error ranges of all names up
+    to the first one with enough calls. The last name is used only if the table has none of the other names. Each range
+    is multiplied by ``1 + 2 / projects``, because a new project may differ from the few observed.
+
+    The interval also covers errors of 10 % in both directions, multiplied by that factor, if no name has enough calls
+    or the table has neither of the first two names. The same holds for tools with unions that fewer than two projects
+    sent.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0
@@ -167,7 +173,7 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
 
 @cache
 def evidence_rows() -> Mapping[str, Evidence]:
-    """Read the table of exactness into a mapping by combination."""
+    """Return the rows of ``data/exactness.csv`` by combination."""
     return {
         row["combination"]: Evidence(
             row["combination"],

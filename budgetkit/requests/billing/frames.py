@@ -1,19 +1,19 @@
-"""Frames: billing rules for models with their own or a reconstructed vocabulary.
+"""Frames: billing rules for models with an exact or reconstructed vocabulary.
 
-A frame is a row of ``data/frames.toml``: a model's constants, with the number of recorded calls that confirm them.
-There are three kinds:
+A frame is a row of ``data/frames.toml``: a model's constants, with the number of recorded calls that confirm these
+constants. There are three kinds of frame:
 
 claude
-    Constants for the conversation and for changes of speaker, and one text with all tools: `claude_charges` and
+    Constants for the conversation and for changes of speaker, and one text with all tools. See `claude_charges` and
     `_claude_tools`.
 gemini
-    Each text counted separately, and one token per content: `_gemini_charges` and `_gemini_tools`.
+    Each text is counted separately, and each content adds one token. See `_gemini_charges` and `_gemini_tools`.
 template
-    A chat template: a constant per message by role, and tools as the template writes them: `_template_charges` and
-    `_template_tools`.
+    A chat template adds a constant to each message, by its role, and writes tools in its own way. See
+    `_template_charges` and `_template_tools`.
 
-Parts without a rule (answer schemas and some tools of chat templates) are charged as in the estimate of the model's
-family, but counted with the frame's vocabulary.
+Parts that a frame has no rule for (answer schemas and some tools of chat templates) are charged as in the estimate of
+the model's family, but counted with the model's vocabulary.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ _DEEPEST = 40  # schemas nested deeper than this are left out
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Return a tool's texts for Gemini 3, and a count of surrounding tokens.
+    """Return a Gemini 3 declaration's texts, and its number of marker tokens.
+
+    The second value is the number of tokens that mark where a quoted text or the declaration starts and ends.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
@@ -107,7 +109,10 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
 
 
 def _marked(value: object) -> str:
-    """Put a text between two placeholders for tokens."""
+    """Put a text between two placeholders for tokens.
+
+    A mapping is written as an empty text.
+    """
     text = "" if isinstance(value, Mapping) else str(value)
     return f"{_MARK}{text.replace(_MARK, '')}{_MARK}"
 
@@ -167,7 +172,9 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None if it has none.
+    """Return the frame of a model, or None.
+
+    Some frames apply only to one host.
 
     >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
     ['claude-4.5', 'gemini-2.5', None]
@@ -183,7 +190,9 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return the table's name for a host, or an unlisted name unchanged.
+    """Return the name of a host in ``data/frames.toml``.
+
+    A host that is not listed keeps its name, in lower case.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -194,7 +203,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "" if none.
+    """Return the name of a host's hidden prompt, or "".
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -205,7 +214,7 @@ def hidden_prompt(host: str) -> str:
 
 @dataclass(frozen=True)
 class FrameRules:
-    """The billing rules of a frame."""
+    """Billing rules with the constants of a frame."""
 
     frame: Frame
     model: str = ""
@@ -325,7 +334,10 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Return the charge of the tools' hidden prompt, by the tool choice."""
+    """Return the charge of the tools' hidden prompt.
+
+    The charge depends on the tool choice and on whether parallel calls are disabled.
+    """
     if request.forced:
         fixed = frame.forced
         if request.sequential:
@@ -340,7 +352,10 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return a message's fixed tokens, by its speaker and the previous speaker."""
+    """Return a message's fixed tokens, by its role and the previous role.
+
+    An unfinished answer that the model continues adds none.
+    """
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
@@ -359,10 +374,10 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Return the charge of a call.
+    """Return the charge of a tool call.
 
-    The name, and the names and values of arguments, are counted separately. `end` is the text after a value, which may
-    merge with the value's last token.
+    The tool's name and the name and value of each argument are counted separately. `end` is the text that follows each
+    value, because the value's last token may include this text.
     """
     arguments = parsed(call.arguments)
     named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
@@ -385,7 +400,7 @@ def _claude_tool(tool: Schema) -> str:
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
     """Yield the charges of a request to Gemini.
 
-    Most answer schemas are free.
+    An answer schema is charged only if the frame has a constant for it.
     """
     before: Message | None = None
     for index, message in enumerate(request.messages):
@@ -408,7 +423,11 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of Gemini's tools: their texts and constants per property."""
+    """Yield the charges of Gemini's tools: their texts and constants per property.
+
+    If the frame's `tool_form` is "braces", the text and marker tokens of each tool's declaration are charged in place
+    of these.
+    """
     if frame.tool_form == "braces":
         for tool in request.tools:
             written, marks = gemini_declaration(tool)
@@ -434,7 +453,10 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a conversation in a chat template."""
+    """Yield the charges of a conversation in a chat template.
+
+    JSON mode and thinking are charged if the frame has constants for them.
+    """
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
     if last != "assistant":
@@ -480,7 +502,10 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of tools as a chat template writes them."""
+    """Yield the charges of tools as a chat template writes them.
+
+    If the frame obeys the tool choice, tools that may not be called are free.
+    """
     tools = request.tools
     if frame.obeys_choice and request.none:
         tools = ()

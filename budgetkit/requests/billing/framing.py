@@ -3,8 +3,8 @@
     message = per_message + role + text + name + tool calls + images
     request = priming + sum of its messages + tool schemas
 
-Systems agree on the formula but not on the numbers. Each number is a field of `Framing`, and each system is an entry
-of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
+Systems (providers, libraries and applications) agree on the formula but not on the numbers. Each number is a field of
+`Framing`, and each system is an entry of ``FRAMINGS``: a row of ``data/framings.toml`` with its source.
 
 For ``{"role": "user", "content": "Hello world"}``, the systems count this many tokens:
 
@@ -56,12 +56,12 @@ class Framing:
     count_role : bool
         If true, the text of the role is counted.
     count_name : bool
-        If true, a speaker's name is counted; the name of a tool result is not.
+        If true, a speaker's name is counted. The name of a tool result is never counted.
     per_name : int
         Tokens for each name beyond its text.
     tool_calls : {"nothing", "arguments", "call", "twice"}
-        The text counted for a tool call: none, its arguments, its name and arguments, or both and the name once more
-        for the result.
+        The text counted for a tool call: none, its arguments, its name and arguments, or its arguments and twice its
+        name (for the call and for the result).
     per_tool_call : int
         Tokens for each tool call.
     per_result : int
@@ -71,12 +71,12 @@ class Framing:
     without_system : int
         Tokens for the template's default system message, if a request has none of its own.
     per_image : int or None
-        Tokens for each image. ``None`` applies OpenAI's tiles; an image of unknown size is assumed to be 1024 pixels
+        Tokens for each image. ``None`` applies OpenAI's tiles. An image of unknown size is assumed to be 1024 pixels
         square.
     tools : {"declaration", "json"} or ToolConstants
         How tool schemas are counted; see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
-        ``"text"`` counts each text of a message separately, ``"message"`` all texts and the role as one.
+        ``"text"`` counts each text of a message separately. ``"message"`` counts all texts and the role as one text.
     rules : Rules, optional
         A provider's billing rules, which override all of the above.
     counter : str
@@ -109,7 +109,7 @@ class Framing:
     source: str = ""
 
     def primed(self, has_system: bool) -> int:
-        """Return the tokens of a request without messages and tools.
+        """Return the fixed tokens of a request, excluding messages and tools.
 
         Parameters
         ----------
@@ -149,13 +149,16 @@ class Framing:
         return self.messages([message], counter)[0]
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Count the tokens of several messages at once, which can be faster.
+        """Count the tokens of each message in a list.
+
+        Counting all messages at once can be faster than counting them one by one.
 
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into one text;
-            these messages are counted that way only if all of them are given.
+            Messages in OpenAI's chat format. Some providers merge parallel tool calls and their results into one text.
+            Calls and results are merged in the count only if the list contains all calls of an answer and all their
+            results.
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it exists.
 
@@ -229,7 +232,7 @@ class Framing:
     ) -> int:
         """Count the tokens that tool schemas add to a request.
 
-        Bills, plans, gates and conversations all count tool schemas with this method.
+        The tokens are those of the request with tools minus those of the request without tools.
 
         Parameters
         ----------
@@ -239,7 +242,7 @@ class Framing:
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name.
         messages : sequence of Message or Mapping, optional
-            The request's messages; they matter because some providers append the tools to the first system text.
+            The request's messages, which matter because some providers append the tools to the first system text.
             Default: a system message that ends with a full stop.
 
         Returns
@@ -299,7 +302,7 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> list[Charge]:
-        """List a message's charges, including its images, by the framing's numbers."""
+        """List a message's and its images' charges, by the framing's constants."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         texts = [*(message.texts or ("",))]
         if message.role in RESULT_ROLES:
@@ -331,6 +334,8 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
 
 def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
     """Return a model's billing rules: OpenAI's, a frame's or estimated ones.
+
+    A frame's rules apply only if an exact or reconstructed vocabulary of the model is available.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-haiku-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
@@ -428,7 +433,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     count : str, Model or callable
         A counter, a model, or the name of either.
     framing : Framing, optional
-        If given, it is returned unchanged.
+        A framing that is returned unchanged, if given.
 
     Returns
     -------
@@ -457,7 +462,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 def _by_rules(model: Model, _folders: str) -> Framing:
     """Return the framing that applies a model's billing rules.
 
-    They depend on the vocabularies in the user's folders.
+    `_folders` is part of the cache key, because the rules depend on the vocabularies in the user's folders.
     """
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):

@@ -10,8 +10,8 @@ The rules are in ``data/images.toml``.
     crops      258 per crop and 258 for the whole image,      Gemini 2's
                but only 258 for up to 384 pixels
 
-Each row states its models, source and date. The additional token for patches was derived from recorded calls of
-public projects (read 2026-11-21).
+Each row of the file states its models, source and date. The additional token for patches was derived from recorded
+calls of public projects (read 2026-11-21).
 """
 
 from __future__ import annotations
@@ -72,11 +72,13 @@ def patch_tokens(
     width, height : int
         Size of the image, in pixels.
     cap : int or None
-        Maximum number of patches of 32 x 32 pixels; a larger image is scaled down to it. ``None`` disables scaling.
+        Maximum number of patches of 32 x 32 pixels; an image with more patches is scaled down. ``None`` disables
+        scaling.
     multiplier : float
         Tokens per patch, such as 1.62 for gpt-4.1-mini.
     longest : int
-        Longest side, in pixels; a larger image is scaled down to it first. 0 disables scaling.
+        Maximum length of a side, in pixels; an image with a longer side is scaled down before its patches are counted.
+        0 disables scaling.
 
     Returns
     -------
@@ -119,11 +121,11 @@ def square_tokens(
     side : int
         Side of a square, in pixels; each square costs one token.
     cap : int
-        Maximum tokens; a larger image is scaled down to it. 0 disables scaling.
+        Maximum number of squares; an image with more squares is scaled down. 0 disables scaling.
     longest : int
-        Longest side, in pixels; a larger image is scaled down to it. 0 disables scaling.
+        Maximum length of a side, in pixels; an image with a longer side is scaled down. 0 disables scaling.
     row : int
-        Additional tokens for each row.
+        Additional tokens for each row of squares.
 
     Returns
     -------
@@ -190,9 +192,9 @@ def _row_of(model: str) -> Raw:
 
 
 def least_priced(image: Image, model: str) -> int:
-    """Return the fewest tokens measured for an image.
+    """Return the lowest number of tokens measured for an image.
 
-    Without measurements or a known size, return the documented tokens.
+    Without measurements for the model, or without a known size, the documented number is returned.
     """
     size = sized(image)
     if size is None or "least" not in _row_of(model):
@@ -201,7 +203,10 @@ def least_priced(image: Image, model: str) -> int:
 
 
 def priced(image: Image, model: str) -> int:
-    """Return an image's tokens, with a default for an unknown size."""
+    """Return the tokens that a model bills for an image.
+
+    An image of unknown size is assumed to be 1024 pixels square.
+    """
     width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
     return image_price(model, width, height, image.detail)
 
@@ -217,7 +222,7 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
 
 
 def sized(image: Image) -> tuple[int, int] | None:
-    """Return an image's width and height, or None if unknown."""
+    """Return an image's width and height, or None if they are unknown."""
     if image.width and image.height:
         return (image.width, image.height)
     return size_in(image.url)
@@ -260,7 +265,7 @@ def size_in(url: str) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a JPEG from its segments."""
+    """Return the size of a JPEG from its segments, or None."""
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1] if data[at] == 0xFF else None
@@ -278,7 +283,10 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a lossy, lossless or extended WebP image."""
+    """Return the size of a WebP image, or None.
+
+    The image may be lossy, lossless or extended.
+    """
     kind = data[12:16]
     if len(data) < 30:
         return None

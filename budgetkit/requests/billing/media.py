@@ -1,10 +1,10 @@
 """Tokens of PDFs, audio and video, by their pages or seconds.
 
-    tokens = pages or seconds * usual tokens of the row
+    tokens = (pages or seconds) * usual tokens
 
-The row's least and most tokens give the interval. The rules are in ``data/media.toml``. No provider publishes how it
-splits a page, so a count is an estimate with an interval. Media of unknown length, and media for models without a row,
-remain uncounted.
+Each row of ``data/media.toml`` has the usual, the least and the most tokens per page or second for some models. The
+least and the most tokens give the interval, because no provider publishes how it splits a page. Media of unknown
+length, and media for models without a row, remain uncounted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PAGE_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 
 @dataclass(frozen=True)
 class MediaCost:
-    """The charge of a document, audio or video, with its range."""
+    """The charge for a document, audio or video, with its interval."""
 
     kind: str  # type of the part in the message
     charge: Charge
@@ -48,7 +48,10 @@ class MediaCost:
 
 
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
-    """Yield the costs of media with a known length and a rule."""
+    """Yield the cost of each media part with a known length.
+
+    Media without a rule for the model are left out.
+    """
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
@@ -70,10 +73,10 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return a PDF's number of pages, or 0 if it is unreadable.
+    """Return a PDF's number of pages, or 0 if unreadable.
 
-    The count in the page tree takes precedence over the page objects, because pages of earlier versions remain in the
-    file and other pages may be compressed.
+    The count in the page tree takes precedence over the page objects, because the file may still contain pages of its
+    earlier versions, and current pages may be compressed.
     """
     trees = [b for b in data.split(b"endobj") if _PAGE_TREE.search(b)]
     counts = [int(number) for tree in trees for number in _PAGE_COUNT.findall(tree)]

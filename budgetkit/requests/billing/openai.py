@@ -1,9 +1,9 @@
 """Billing rules for OpenAI's Chat Completions and Responses APIs.
 
 The rules for text come from OpenAI's cookbook; all other rules were derived from recorded calls of public projects
-(requests with the provider's usage; read 2026-11-21). They apply to models since gpt-3.5-turbo-0125; for older
-snapshots see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write
-the text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
+(requests with the provider's usage; read 2026-11-21). All rules apply to gpt-3.5-turbo-0125 and later models; for older
+models, see :mod:`budgetkit.requests.billing.declarations`. Each rule is a function below. The first functions write the
+text shown to the model: the TypeScript-like namespace of the tools, and the answer schema.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ _MORE_THAN_A_TYPE = frozenset(
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
     r"""Write tools as the TypeScript-like namespace shown to the model.
 
+    If `plain` is true, a union of types is written on one line.
+
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
     >>> tool = {"name": "forecast", "description": "Look up the weather", "parameters": parameters}
@@ -76,7 +78,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """A writer of parameter schemas as TypeScript-like types."""
+    """A converter of parameter schemas to TypeScript-like types."""
 
     plain: bool
 
@@ -100,7 +102,10 @@ class _Writer:
         return "\n".join([*_comments(schema), line])
 
     def type(self, schema: Schema, depth: int) -> str:
-        """Write the type of any schema, up to a maximum depth."""
+        """Write the type of any schema.
+
+        A schema nested more than 40 levels deep is written as "any".
+        """
         if depth > _DEEPEST:
             return "any"
         for joined in ("anyOf", "oneOf"):
@@ -121,7 +126,8 @@ class _Writer:
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
         """Write the choices of a union on separate lines with their descriptions.
 
-        For gpt-5, or if all choices are plain types, they are written on one line.
+        The choices are written on one line, without descriptions, for gpt-5 or if the union and its choices are plain
+        types.
         """
         if self.plain or (
             is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
@@ -153,7 +159,7 @@ class _Writer:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Return True for a schema that is only a union of types."""
+    """Return True for a schema without a title, description, default or format."""
     return not {"title", "description", "default", "format"} & schema.keys()
 
 
@@ -173,9 +179,10 @@ def _lines(text: object) -> list[str]:
 
 
 def _trailing(schema: Schema, is_choice: bool = False) -> str:
-    """Return the comment after a property, with its format and default.
+    """Return the comment with a property's format and default, or "".
 
-    A format is written only for strings and for choices of a union. The default of an enumeration has no quotes.
+    A format is written only for strings and for choices of a union. A text that is the default of an enumeration has no
+    quotes.
     """
     comments = []
     if "format" in schema and (is_choice or schema.get("type") == "string"):
@@ -214,7 +221,10 @@ def schema_block(schema: Schema) -> str:
 
 
 def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
-    """Remove the keys not shown to the model, except property names."""
+    """Remove the schema keys that are not shown to the model.
+
+    A property is kept even if its name equals such a key.
+    """
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
@@ -232,7 +242,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class OpenAIFamily:
-    """The token costs of the request format of an OpenAI family."""
+    """The token costs of requests to an OpenAI model family."""
 
     name: str
     encoding: str = FAMILY_ENCODING  # encoding of its texts
@@ -413,7 +423,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charge of the tool choice, if it has one."""
+    """Yield the charge of the request's tool choice, if there is one."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -461,8 +471,12 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """Yield the charges of each message in a Responses request.
 
-    A message costs 4 tokens plus its text, an answer also the family's `per_answer`, and a result only its text. A call
-    costs the family's constant plus its name twice and its arguments as compact JSON.
+    A message costs 4 tokens plus its text, and an answer the family's `per_answer` in addition. A tool result costs
+    only its text, and an answer without text that has calls, reasoning or other items costs nothing itself.
+
+    A call costs the family's constant plus its name twice and its arguments as compact JSON. In some families, each of
+    several parallel calls costs more than a single call, or a single call costs more if it is sent back with the
+    provider's id and status.
     """
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -501,7 +515,7 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
 class OpenAIRules:
     """The billing rules of an OpenAI family.
 
-    The model's name determines the tokens of images.
+    The model's name determines the tokens of images, and the API that a router chooses.
     """
 
     family: OpenAIFamily
@@ -510,11 +524,14 @@ class OpenAIRules:
 
     @property
     def name(self) -> str:
-        """The name of the rules in the table of exactness."""
+        """The name of the rules in ``data/exactness.csv``."""
         return self.family.name + (" by a router" if self.is_routed else "")
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a chat or Responses request."""
+        """List the charges of a chat or Responses request.
+
+        The request's format selects the rules, except that a router selects them by the model.
+        """
         named = replace(request, model=self.model or request.model)
         is_responses = request.shape == "responses"
         if self.is_routed:  # a router chooses the API by the model alone
@@ -532,7 +549,7 @@ class OpenAIRules:
     def thinking_gaps(self) -> tuple[str, ...]:
         """The places where a bill may include uncharged thinking.
 
-        In a chat request, thinking may be billed if the answer calls a tool, but is free before a text. In a Responses
-        request, thinking is a separate item, which is billed until the next user message.
+        In a chat request, thinking may be billed if the answer calls a tool, but is free if the answer is a text. In a
+        Responses request, thinking is a separate item, which is billed until the next user message.
         """
         return ("chat call",)

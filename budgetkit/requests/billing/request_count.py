@@ -64,7 +64,7 @@ class LedgerRow:
     part : str
         Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of the message that the charge belongs to; a separate system text is the first message.
+        Index of the message that the charge belongs to, if any; a separate system text is the first message.
     tokens : int
         Tokens of the charge; negative if the parts cost less together than separately.
     """
@@ -82,7 +82,7 @@ class RequestCount:
     Parameters
     ----------
     model : str
-        The model to count for.
+        Model that the tokens are counted for.
     shape : str
         ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
     counted_by : str
@@ -128,7 +128,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """A notice that the model is unknown, otherwise ""."""
+        """A notice if the model is unknown, otherwise ""."""
         return _unknown_model(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -137,7 +137,7 @@ class RequestCount:
         Returns
         -------
         pandas.DataFrame
-            One row per billed part: kind, part, message and tokens.
+            One row per billed part, with the columns kind, part, message and tokens.
         """
         import pandas as pd
 
@@ -156,7 +156,7 @@ class RequestCount:
         return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
-        """Show the total, its basis and the ledger."""
+        """Return the total, its basis and the ledger as HTML."""
         low, high = self.interval
         between = ""
         if not self.exact:
@@ -200,8 +200,8 @@ def count_request(
         The request body, as a dictionary or JSON, in the format of OpenAI chat or Responses, Anthropic Messages, Gemini
         or Bedrock Converse.
     model : str or Model, optional
-        The model that answers. Default: the model in the request; if the request names none, the most common model of
-        the format is assumed, and ``counted_by`` says so.
+        The model that answers. Default: the model in the request. If the request names no model, the most common model
+        of the format is assumed, and ``counted_by`` says so.
     host : str, optional
         Host that forwards the request and bills differently from the maker: ``"vertex"`` or ``"venice"``. Default: the
         host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
@@ -316,7 +316,8 @@ def count_request(
 def count_answer(answer: Raw | Message, model: str | Model) -> int:
     """Count the tokens that a provider bills for an answer.
 
-    Reasoning is billed in addition; only the provider's usage reports its tokens.
+    Reasoning is billed in addition, but only the provider's usage reports its tokens. If an answer of an OpenAI model
+    has reasoning, the count includes 9 tokens that are billed after the reasoning.
 
     Parameters
     ----------
@@ -349,7 +350,7 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown_model(name: str) -> str:
-    """Return a notice that a model is unknown, otherwise "".
+    """Return a notice if a model is unknown, otherwise "".
 
     The notice suggests models with similar names.
     """

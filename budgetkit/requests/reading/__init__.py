@@ -1,7 +1,7 @@
-"""Reading of requests and messages in any format, and writing for providers.
+"""Reading requests and messages in any format, and writing messages for providers.
 
-- `formats.py` has the table of formats and the language of its paths and conditions.
+- `formats.py` reads the table of formats and interprets its paths and conditions.
 - `parts.py` sorts one content part, `records.py` converts whole records, and `pairing.py` pairs calls with results.
 - `request.py` reads a request body, `tools.py` its tool schemas, and `usage.py` a provider's usage.
-- `forms.py` recognises the form of a message, and `writing.py` writes messages in it.
+- `forms.py` recognises the provider's format of a message, and `writing.py` writes messages in such a format.
 """

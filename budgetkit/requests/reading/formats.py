@@ -1,7 +1,7 @@
 """Formats: the table of formats, and the paths and conditions in it.
 
-The table is data/formats.toml. A row describes a document, a message or both. :mod:`budgetkit.requests.reading.parts`
-reads the parts of messages in all formats.
+The table is ``data/formats.toml``. A row describes a document, a message or both.
+:mod:`budgetkit.requests.reading.parts` reads the parts of messages in all formats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first existing path, or None if missing.
+    """Return the value at the first existing path, or None.
+
+    `path` has one or more alternatives separated by "|". An alternative is a series of keys or list positions separated
+    by "."; "*" stands for all members. If `unpack` is true, JSON text on the path is parsed.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -43,8 +46,8 @@ def without_empty(**fields: Any) -> Data:
 def holds(value: Any, condition: str) -> bool:
     """Return True if a value meets a condition.
 
-    A condition has one or more clauses joined by " & ": "path" (it exists), "path=choices" (it is one of them) or
-    "!path" (it does not exist).
+    A condition has one or more clauses joined by " & ". The clause "path" requires a value at the path, and
+    "path=choices" requires a value that matches one of the choices. "!" negates a clause.
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
@@ -86,7 +89,10 @@ def one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _first_keys(condition: str) -> frozenset[str]:
-    """Return the keys required by a condition, to skip it quickly."""
+    """Return the top-level keys that a condition requires.
+
+    An object without one of these keys cannot meet the condition.
+    """
     return frozenset(
         path.split(".")[0]
         for path, _, is_wanted in _clauses(condition)
@@ -137,7 +143,9 @@ def unpacked(value: Any) -> Any:
 
 
 def nested(attributes: Any) -> Any:
-    """Convert a span's flat attributes or list of pairs to nested objects.
+    """Convert a span's flat attributes to nested objects and lists.
+
+    The attributes are a mapping, or a list of keys and values as in OTLP.
 
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
@@ -197,7 +205,7 @@ def _numbered_to_lists(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """The paths and conditions of one format: a row of the table."""
+    """The paths and conditions of one format: a row of ``data/formats.toml``."""
 
     name: str
     label: str
@@ -229,13 +237,13 @@ class Format:
 
 
 def format_table(part: str) -> Any:
-    """Return one part of the table of formats."""
+    """Return one section of ``data/formats.toml``."""
     return read_toml("formats.toml")[part]
 
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Read the rows of the table of formats."""
+    """Return all formats in ``data/formats.toml``."""
     return tuple(
         Format(**{name: _as_tuple(value) for name, value in row.items()})
         for row in format_table("format")
@@ -244,25 +252,25 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def role_names() -> Mapping[str, str]:
-    """Return OpenAI's role for each name used in other formats."""
+    """Return OpenAI's role for each role name of other formats."""
     return {name: role for role, others in format_table("roles").items() for name in others}
 
 
 @lru_cache(maxsize=1024)
 def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
-    """Return the rows that may describe a message with these keys."""
+    """Return the formats that may describe a message with the given keys."""
     return tuple(row for row in formats() if row.of and _first_keys(row.of) <= keys)
 
 
 def row_of(value: Raw) -> Format | None:
-    """Return the first row for a document, or None if none fits."""
+    """Return the first format whose conditions a document meets, or None."""
     return _first_row(value, "needs")
 
 
 def row_of_lines(first: Any) -> Format | None:
-    """Return the format of a file, by its first line.
+    """Return the format of a file of records, or None.
 
-    Return None if no format matches.
+    The format is recognised by `first`, the record on the file's first line.
     """
     return _first_row(first, "lines") if isinstance(first, Mapping) else None
 
@@ -282,7 +290,7 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row of a named format that locates messages.
+    """Return the row of a named format with a messages path.
 
     >>> format_named("gemini").messages
     'contents'
@@ -293,6 +301,8 @@ def format_named(name: str) -> Format:
 def format_label(name: str) -> str:
     """Return a format's label for use in a sentence.
 
+    For an unknown format, return the name.
+
     >>> format_label("chatgpt")
     'ChatGPT export'
     """
@@ -300,9 +310,9 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a value lacks one field of a format.
+    """Return a hint if a document lacks one field of a format.
 
-    Otherwise, return "".
+    Return "" if there is no such format, or if the format requires fewer than three fields.
     """
     for row in formats():
         for needed in () if row.refuse else row.needs:

@@ -14,9 +14,9 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
                 "places": [0], "part": 0, "parts": 2}}
 
 A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
-the original. Some records become several messages but cannot be split, such as an answer with results of the provider's
-own tools. Then the first message has the record, and the other messages are only marked as parts of it. A shortened
-message is marked as rewritten.
+the original record. Some records become several messages but cannot be split, such as an answer with results of the
+provider's own tools. In that case, the first message has the record, and the other messages are only marked as parts of
+that record. A shortened message is marked as rewritten.
 """
 
 from __future__ import annotations
@@ -109,6 +109,9 @@ def _is_anthropic(block: Raw) -> bool:
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     """Split a record by tool result, keeping all other blocks together.
 
+    Each piece comes with the positions of its blocks. A record that has no tool results, or also has calls, is returned
+    whole, without positions.
+
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
     [(0,), (1,)]
@@ -172,7 +175,10 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
 
 
 def _holds_bytes(value: Any) -> bool:
-    """Return True if a record contains bytes, which boto3 accepts."""
+    """Return True if a record contains saved bytes.
+
+    Requests sent with boto3 may contain bytes.
+    """
     if isinstance(value, Mapping):
         return is_bytes(value) or any(map(_holds_bytes, value.values()))
     return isinstance(value, list) and any(map(_holds_bytes, value))
@@ -230,6 +236,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Return True if a message shares a record with the previous message."""
+    """Return True if a message shares its record with the previous message."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

@@ -34,7 +34,7 @@ def raw_of(record: Any) -> Any:
 
 
 def message_at_line(line: int | None, message: Any) -> Any:
-    """Attach a line number to a message, if it is known."""
+    """Attach a line number to a message, if the number is known."""
     return message if line is None else LocatedMessage(line, message)
 
 
@@ -57,11 +57,11 @@ class Pairing:
 
 
 def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Add missing ids to calls and results, and pair them.
+    """Pair tool calls with their results, adding missing ids.
 
-    Return a note on results without a call. Such a result, whose call may be stored on a server, becomes a function
-    message; in strict mode it is kept and rejected later. When messages are read in several steps, pass the pairing of
-    the earlier steps.
+    A result without a call becomes a function message, because the call may be stored on a server. The returned list
+    has a note with the number of such results. In strict mode, a result without a call is left unchanged and rejected
+    later. If messages are read in several steps, `pairing` is the pairing of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -103,6 +103,8 @@ def call_order(messages: Sequence[Any]) -> list[int]:
 def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> list[int]:
     """Return the order that puts each answer after its call.
 
+    For each message, `called` has the ids of its calls and `answered` the id of the call that it answers.
+
     >>> behind_calls([[], ["a"], []], ["a", None, "b"])
     [1, 0, 2]
     """
@@ -138,7 +140,10 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call, adding a missing id."""
+    """Return True if a result has a call, marking the call answered.
+
+    A result without an id gets the id of an unanswered call, if possible one of the same tool.
+    """
     id = message.get("tool_call_id")
     if not id:
         name = message.get("name")

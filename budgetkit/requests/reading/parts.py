@@ -1,8 +1,8 @@
 """Parts of messages in any format: text, thoughts, calls, results and images.
 
-A part is identified by its type or, without one, by a characteristic field. Tool calls and results are read with the
-table of formats, text and images by their fields. Any other part keeps its type, so that `Message.uncounted` can list
-it.
+A part is identified by its type or, without one, by a characteristic field. Tool calls and results are read by the
+paths in the table of formats, and texts and images by their fields. Any other part keeps its type, so that
+`Message.uncounted` can list it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Sorted = tuple[Kind, Any]
 
 
 def sorted_part(part: Any) -> list[Sorted]:
-    """Convert a part to tool calls, tool results, thoughts or content.
+    """Convert a content part to pairs of a kind and a value.
+
+    The kind is "call", "result", "thought", "text" or "nothing". An image, a file or any other content has the kind
+    "text", too.
 
     >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
     {'name': 'weather', 'arguments': '{}'}
@@ -67,6 +70,8 @@ def content_of(parts: list[Data]) -> Any:
 
 def joined_text(value: Any) -> str:
     r"""Join all texts in a string, an object or a list.
+
+    Lists inside the list are skipped.
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -207,7 +212,7 @@ def objects_in(value: Any) -> list[Raw]:
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list unchanged, or an empty list for any other value."""
+    """Return a list or tuple unchanged, or else an empty sequence."""
     return value if isinstance(value, list | tuple) else ()
 
 
@@ -217,7 +222,7 @@ def as_json(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Write a value as in a prompt.
+    """Write a value as text for a prompt.
 
     A string is unchanged, None is "", and other values are JSON.
 
@@ -230,12 +235,15 @@ def as_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Convert an id or a name of any type to a string."""
+    """Convert an id or a name of any type to a string.
+
+    None becomes "", and a value that was not a string is cut to 200 characters.
+    """
     if isinstance(value, str):
         return value
     return "" if value is None else str(unpacked(value))[:200]
 
 
 def _json(value: Any) -> str:
-    """Write arguments or results as in a prompt, None as "{}"."""
+    """Write arguments or results as prompt text, with None as "{}"."""
     return "{}" if value is None else as_text(value)

@@ -2,9 +2,9 @@
 
 `read_records` reads one record after another:
 
-1. `_row_of_record` finds its row in the table of formats; a message in OpenAI's own format has none.
-2. `_messages` converts it by that row: each field to a message (`_messages_by_field`), or its parts to texts, thoughts,
-   calls and results, which become messages (`_messages_by_part`).
+1. `_row_of_record` finds the record's row in the table of formats. A message in OpenAI's own format has no row.
+2. `_messages` converts the record by that row: each field to a message (`_messages_by_field`), or the parts to texts,
+   thoughts, calls and results, which become messages (`_messages_by_part`).
 3. `_join_to_answer` adds a piece of an answer, such as a call in a separate record, to the previous message.
 4. `_usage_of_record` reads the provider's usage of the request that the record answers.
 """
@@ -65,7 +65,11 @@ def read_records(
     model: Any = None,
     read: Records | None = None,
 ) -> Records:
-    """Convert records to messages, keeping those in OpenAI's own format unchanged."""
+    """Convert records to messages in OpenAI's chat format.
+
+    Records that are already in this format are unchanged. The messages, usage, formats and notes are added to `read`,
+    if given.
+    """
     read = Records() if read is None else read
     skipped = 0
     last = row
@@ -124,7 +128,10 @@ def is_record(value: Any) -> bool:
 
 
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
-    """Return the row of a record's format, or None for OpenAI's format."""
+    """Return the row of a record's format, or None for OpenAI's format.
+
+    `last` is the row of the record before, which takes precedence if it fits.
+    """
     if not isinstance(raw, Mapping):
         return None
     is_odd = _is_odd(raw)
@@ -172,7 +179,10 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[Data]:
-    """Convert one record to messages by the row of its format."""
+    """Convert one record to messages by the row of its format.
+
+    The list is empty for a record that is not a message.
+    """
     if row.role == "=":
         return []
     if row.each:
@@ -232,7 +242,10 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 
 
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text part into tagged calls and the text around them."""
+    """Split a text part into tagged calls and the text around them.
+
+    If `is_call` is true, the whole text is a call. A part without calls is unchanged.
+    """
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
@@ -269,7 +282,7 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
     """Convert the sorted parts of a record to messages.
 
-    Results of earlier calls come first, then answers, each followed by the results of its calls.
+    Results of earlier calls come first, then the answers. Each answer is followed by the results of its calls.
     """
     early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
@@ -296,7 +309,10 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return a message with texts, thoughts and calls, and its results."""
+    """Return a message with texts, thoughts and calls, and then its results.
+
+    If the step has only results, return only these.
+    """
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -335,7 +351,10 @@ def _call(id: str, name: str, arguments: Any) -> Data:
 
 
 def _role(raw: Raw, row: Format) -> Any:
-    """Return OpenAI's name for a role, or an unknown role unchanged."""
+    """Return OpenAI's name for a record's role.
+
+    An unknown role is returned unchanged.
+    """
     if row.role.startswith("="):
         return row.role[1:]
     foreign_role = value_at(raw, row.role)
@@ -364,7 +383,10 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Try to add a piece of an answer to the previous message."""
+    """Add a piece of an answer to the previous message, if possible.
+
+    Return True if the piece was added.
+    """
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
@@ -392,9 +414,9 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return the usage in a record, or None if it has none.
+    """Return the usage in a record, or None.
 
-    It is the usage of the newest answer.
+    The usage belongs to the newest answer among the messages.
     """
     if not isinstance(raw, Mapping):
         return None

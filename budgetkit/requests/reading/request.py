@@ -9,7 +9,7 @@
 Messages are converted to OpenAI's chat format by the functions that also read files
 (:mod:`budgetkit.requests.reading.records`), so that a request and a file give the same messages. Content that cannot be
 counted is listed, never silently omitted. The `shape` of a request has the same five values as the form of a message
-(`forms.py`); a `Format` is any row of the table of formats, for files, too.
+(`forms.py`). A `Format` is any row of the table of formats, which also describes files.
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ class ProviderRequest:
 
 def read_request(body: Raw | str | bytes) -> ProviderRequest:
     """Read a request from a dictionary or JSON.
+
+    Raise `ValueError` if the JSON is invalid or the format is unknown.
 
     >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
     'Hello'
@@ -192,7 +194,11 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _message_records(raw: Raw, shape: str) -> list[Any]:
-    """Return a request's messages as a list."""
+    """Return a request's messages as a list.
+
+    In the formats of Responses and Gemini, a plain text becomes a message. Gemini's media resolution is copied to all
+    parts without their own.
+    """
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):
@@ -215,10 +221,10 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
 
 
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """Describe encrypted thinking, which is billed again but cannot be counted.
+    """List the thinking that is billed again but cannot be counted.
 
-    `records` are in the request's format, `messages` are the same messages in OpenAI's chat format. For other thinking
-    that is sent again, see :mod:`budgetkit.requests.billing.charges`.
+    `records` are the messages in the request's format, and `messages` are the same messages in OpenAI's chat format.
+    For other thinking that is sent again, see :mod:`budgetkit.requests.billing.charges`.
     """
     signs: list[str] = []
     if shape == "responses":
@@ -242,7 +248,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 def request_settings(raw: Raw, shape: str) -> Data:
     """Return a request's model, tool choice, answer schema and other settings.
 
-    Their paths are in data/framings.toml.
+    ``data/framings.toml`` has the paths of these settings.
 
     >>> request_settings({"model": "gpt-5.4", "tool_choice": "required"}, "chat")["required"]
     True

@@ -9,9 +9,8 @@
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
 Tools can be given as a list, as a request body with a list under ``tools`` or ``toolConfig``, or as an MCP server's
-answer to ``tools/list`` with or without its JSON-RPC envelope. All counts use this reader, so that bills, plans and
-gates agree on the tools. A tool run by the provider, such as a web search, has no schema to count, so only its name is
-listed.
+answer to ``tools/list`` with or without its JSON-RPC envelope. All counts use this reader, so that they agree on the
+tools. A tool that the provider runs, such as a web search, has no schema to count, so only its name is listed.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ uncounted=('built-in tool web_search',))
 
 
 def read_tools(value: Any) -> Toolset:
-    """Read tools in any format as a list of functions.
+    """Read the tools of a request in any format.
 
     Parameters
     ----------
@@ -145,7 +144,10 @@ or an MCP server's answer to tools/list.
 
 
 def without_envelopes(value: Any) -> Any:
-    """Remove the envelopes around a list of tools."""
+    """Remove the envelopes around a list of tools.
+
+    If an MCP server returned an error in place of tools, raise `ValueError`.
+    """
     for _ in range(_DEEPEST_ENVELOPE):
         value = _sdk_fields(value)
         if not isinstance(value, Mapping) or "name" in value:
@@ -185,7 +187,10 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """Return a single tool or several tools as a list."""
+    """Return a single tool or several tools as a list.
+
+    Raise `ValueError` for anything else.
+    """
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -230,7 +235,7 @@ def _gemini_tool(tool: Schema) -> Schema:
 
 
 def _with_schema_as(tool: Schema, field: str) -> Data:
-    """Move a tool's schema from "inputSchema" to another key."""
+    """Return a tool's name, description and "inputSchema", renamed to `field`."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
         schema = schema["json"]
@@ -241,7 +246,7 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
 
 def _builtin(tool: Schema) -> str:
-    """Return the label of a built-in tool, or "" for a function."""
+    """Return a label for a built-in or unnamed tool, or ""."""
     kind = tool.get("type")
     name = unwrapped(tool).get("name")
     has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
@@ -263,7 +268,7 @@ def unwrapped(tool: Schema) -> Schema:
 
 
 def tool_name(tool: Schema) -> str:
-    """Return a function's name from any format."""
+    """Return a tool's name, or the type of a built-in tool."""
     function = unwrapped(tool)
     return str(function.get("name") or function.get("type") or "")
 
@@ -317,7 +322,9 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List the schemas of a schema's items and choices, except simple types.
+    """List the schemas of a schema's items and choices.
+
+    Choices without properties, items, a description or an enumeration are left out.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]
@@ -351,7 +358,7 @@ _ADDRESSES = ("command", "url", "httpUrl", "serverUrl")
 def servers_in(configuration: Any) -> dict[str, Schema]:
     """Return the MCP servers in a client's configuration by name.
 
-    The configuration is read from JSON (Claude Code, Gemini CLI, Cursor, VS Code) or TOML (Codex).
+    The configuration comes from a file in JSON (Claude Code, Gemini CLI, Cursor, VS Code) or TOML (Codex).
 
     Examples
     --------

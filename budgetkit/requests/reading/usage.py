@@ -1,6 +1,6 @@
 """Providers' usage records: the tokens billed for a request and its answer.
 
-The rows of ``[[usage]]`` in data/formats.toml map meanings to the fields of each provider and program.
+The rows of ``[[usage]]`` in ``data/formats.toml`` map meanings to the fields of each provider and program.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def usage_of(
 ) -> Data | None:
     """Read a usage record from any provider.
 
-    Return None if it has neither tokens nor unknown fields. A tier, speed or region missing from the usage is read from
-    `around`, the surrounding record.
+    Return None if the record has neither tokens nor unknown fields. A tier, speed or region missing from the usage is
+    read from `around`, the surrounding record.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
@@ -134,6 +134,8 @@ def usage_of(
 def seconds(stamp: Any) -> float:
     """Convert a logged time to seconds since 1970, or NaN if invalid.
 
+    The time is text in ISO format, or a number of seconds or milliseconds since 1970.
+
     >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
     True
     """
@@ -147,7 +149,7 @@ def seconds(stamp: Any) -> float:
 
 @cache
 def _paths() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths for each meaning in the table of usage fields."""
+    """Return the paths of each meaning in the table of usage fields."""
     rows = format_table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
@@ -158,7 +160,7 @@ def _paths() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _paths_in(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
-    """Select the paths that start with a field of the record."""
+    """Select the paths that start with one of the given field names."""
     return {
         meaning: tuple(path for path in where if path.partition(".")[0] in names)
         for meaning, where in _paths().items()
@@ -177,9 +179,9 @@ def _is_known(path: str) -> bool:
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
-    """Yield the paths of non-empty numbers and strings.
+    """Yield the paths of nonzero numbers and non-empty strings.
 
-    In a path, * stands for a list element.
+    In a path, "*" stands for a list element. Fields nested more than six levels deep are left out.
     """
     if isinstance(value, Mapping | list) and len(steps) < _DEEPEST:
         fields = value.items() if isinstance(value, Mapping) else (("*", field) for field in value)
@@ -208,7 +210,7 @@ def _counts(raw: Raw, paths: Iterable[str]) -> Iterator[int]:
 
 
 def _count(raw: Raw, paths: Iterable[str]) -> int | None:
-    """Return the first whole number at the paths, or None if missing."""
+    """Return the first whole number at the paths, or None."""
     for path in paths:
         value = value_at(raw, path)
         if isinstance(value, Mapping):  # a number with parts below it, as in Sentry's spans

@@ -1,9 +1,9 @@
-"""Writing of chat messages in a provider's format.
+"""Writing chat messages in a provider's format.
 
-A message with its origin in that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
-thinking, signatures, cache marks and bytes. A shortened message is written as its original with another text. Empty
-messages are skipped if the provider rejects them. Other content, such as a summary, a passage or a question, is
-converted to the format.
+A message that was read from that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
+thinking, signatures, cache marks and bytes. A shortened message is written as its original record with the shortened
+text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a retrieved
+passage or a question, are converted to the format.
 
     form         system text                   adjacent messages of one role
     responses    among the items               allowed
@@ -46,7 +46,7 @@ class ProviderMessages:
     messages : list of dict
         The messages in that format.
     ends : list of int
-        Number of chat messages written up to and including each message.
+        For each message, the number of chat messages written up to and including it.
     head : int
         Number of system messages at the start that are passed separately.
     """
@@ -57,7 +57,7 @@ class ProviderMessages:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Count the messages written only from the first `stable` chat messages."""
+        """Count the messages that depend only on the first `stable` chat messages."""
         return sum(end <= stable for end in self.ends)
 
 
@@ -127,9 +127,10 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 
 
 def as_it_came(raw: Raw) -> Data:
-    """Return a message's original record, or the message itself if unknown.
+    """Return the record that a message was read from.
 
-    For a split record, this is the message's own part. A shortened message is returned as a chat message.
+    For a split record, this is the message's own piece. A message that was shortened, or was not read from a single
+    record, is returned as a chat message.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -154,8 +155,8 @@ def as_chat(raw: Raw) -> Data:
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     """List the messages, from a position on, that belong to one record.
 
-    For example, an Anthropic record with two results and a text became three messages. If the second one was dropped,
-    the first and third are still written as one record; the next record starts with its own first part:
+    For example, an Anthropic record with two results and a text became three messages. If the second message was
+    dropped, the first and third are still written as one record; the next record starts with its own first part:
 
     >>> def part_of(record, part):
     ...     records = [{"role": "user", "content": [record]}]
@@ -178,7 +179,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 
 
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
-    """Write one message, or the messages of one record, in a format."""
+    """Write one message, or one record's messages, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     came = bool(origins) and origins[0]["form"] == form
     records = origins[0]["records"] if came else []
@@ -225,7 +226,10 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 
 
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
-    """Put a message's text into a record, or into its tool result."""
+    """Replace the text in a record with a message's text.
+
+    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept.
+    """
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -385,7 +389,7 @@ def _block(part: Raw, form: str) -> Data:
 def _call_id(id: str) -> str:
     """Replace the characters of an id that Anthropic and Bedrock reject.
 
-    They accept only letters, digits, _ and -.
+    Both providers accept only letters, digits, "_" and "-".
     """
     return re.sub(r"[^\w-]", "_", id, flags=re.ASCII)
 
@@ -420,7 +424,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
-    Their roles must be equal, and Gemini's user messages must also contain tool results.
+    Messages are merged if their roles are equal and, for Gemini's user messages, if both contain tool results.
     """
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False

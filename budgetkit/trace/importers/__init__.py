@@ -1,9 +1,9 @@
 """Read conversations in the formats of providers and programs.
 
-Formats that differ only in the spelling of role, text and calls are rows of one table
-(:mod:`budgetkit.requests.reading.formats`); the line-by-line sessions of coding agents have modules of their own.
-Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its source under
-``native``, a conversation its other fields, and omissions are listed under ``warnings``.
+Formats that differ only in how they write roles, texts and calls are rows of one table
+(:mod:`budgetkit.requests.reading.formats`). Modules of their own read the sessions of coding agents, which have one
+record per line. Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its
+source under ``native``, a conversation keeps its other fields, and omissions are listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
-    """Return a warning for each count above 0, with the number and the plural's "s" filled in.
+    """Return a warning for each count above 0.
+
+    The keys are the texts of the warnings, in which the number and the plural's "s" are filled in.
 
     >>> notes_of({"Left out {} line{} of comments.": 2})
     ['Left out 2 lines of comments.']
@@ -59,7 +61,7 @@ def with_warnings(conversation: Raw, *notes: str) -> Data:
 def in_call_order(conversation: Raw) -> Data:
     """Return a conversation with each tool result after its call.
 
-    The indices of messages are updated.
+    The indices of messages in the usage and metadata are updated.
     """
     messages = conversation["messages"]
     order = call_order([*map(raw_of, messages)])

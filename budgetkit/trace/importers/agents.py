@@ -37,6 +37,8 @@ _NEAR = 20  # messages searched for the answer of a request
 def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     """Convert the records of a Codex session to a conversation.
 
+    Requests that were copied from an earlier session are not counted.
+
     Examples
     --------
     >>> item = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "Hello world"}}
@@ -137,6 +139,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
 def _growth(total: Any, before: Any) -> Data | None:
     """Return the usage of the last request from running totals.
 
+    Return None if the totals are unchanged. Totals that shrank were reset, so they are the usage.
+
     >>> _growth({"input_tokens": 2_100}, {"input_tokens": 1_000})
     {'input_tokens': 1100}
     """
@@ -229,7 +233,7 @@ def _answer(record: Raw) -> list[Data]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """List the parts of a message's content, also of plain text."""
+    """List the parts of a message's content, which may be plain text."""
     contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in objects_in(parts) if part.get("text") != ""]
@@ -254,7 +258,7 @@ _NOTE = "Read from Cline's window. For the actual prompts, load api_conversation
 
 
 def cline_conversation(value: Raw) -> Data:
-    """Convert the messages of Cline's window, which start with the task.
+    """Convert the messages displayed in Cline's window to a conversation.
 
     Examples
     --------
@@ -347,7 +351,7 @@ def opencode_conversation(value: Raw) -> Data:
 def stored_session(source: str | PathLike[str]) -> Data | None:
     """Read an OpenCode session from its database or files.
 
-    Return None if the path belongs to neither.
+    `source` is a session's file, or the path of a database followed by a session's id. Return None for any other path.
     """
     path = Path(source).expanduser()
     database = path.parent

@@ -1,9 +1,9 @@
-"""Sessions of Claude Code and pi: one record per line, linked to its predecessor.
+"""Sessions of Claude Code and pi, whose records name their predecessors.
 
-Claude Code writes an answer on several lines, one per block, with the results of its calls in between; the ids of
-message and request identify the parts of one answer. Messages of sub-agents are in side chains or progress records, and
-become separate conversations. After a rewind, the abandoned branch stays in the file: its messages are in no later
-request, but its requests were billed, so their usage is kept.
+Each line is a record. Claude Code writes an answer on several lines, one per block, with the results of its calls in
+between. The ids of message and request identify the parts of one answer. Messages of sub-agents are in side chains or
+progress records, and become separate conversations. After a rewind, the abandoned branch stays in the file: its
+messages are in no later request, but its requests were billed, so their usage is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from budgetkit.trace.jsonl import Numbered
 def on_branch(records: Sequence[Raw]) -> list[bool]:
     """Return for each record whether it is on the current branch.
 
-    A record without an id or with a missing parent follows the previous record.
+    A record without an id or with a missing parent follows the previous record. If one record of an answer is on the
+    branch, all records of the answer and the results of its calls are on it, too.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
@@ -58,7 +59,7 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return the index of each record's predecessor, or -1 if there is none."""
+    """Return the index of each record's predecessor, or -1 without one."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
@@ -101,8 +102,8 @@ _SIDE = "side chain"
 class Entry:
     """A message of a session, joined from its records.
 
-    An answer on lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three, and its usage is
-    the largest, because the first lines are written before the answer is complete.
+    An answer on lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three lines, and its
+    usage is the largest of the three, because the first lines are written before the answer is complete.
     """
 
     line: int
@@ -114,7 +115,10 @@ class Entry:
 
     @cached_property
     def message(self) -> Data | None:
-        """The joined message of all records, without repeated calls."""
+        """The joined message of all records, without repeated calls.
+
+        If no record has a message, this is None.
+        """
         if len(self.messages) < 2:
             return self.messages[0] if self.messages else None
         joined: Data = {}
@@ -131,12 +135,18 @@ class Entry:
 
     @property
     def usage(self) -> Any:
-        """The largest usage of the records, or the newest of equal ones."""
+        """The usage of the record with the most output tokens.
+
+        If several records have the most, this is the usage of the newest.
+        """
         return max(reversed(self.usages), key=_answered, default=None)
 
 
 def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
-    """Yield the main and sub-agents' conversations with their first line numbers."""
+    """Yield the conversations of the main agent and of sub-agents.
+
+    Each conversation comes with the number of its first line.
+    """
     main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
@@ -168,7 +178,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
 
 
 def _once(lines: list[Numbered]) -> Iterator[Numbered]:
-    """Remove the records that branches repeat."""
+    """Yield the records, except those that a branch repeats."""
     known: dict[str, Raw] = {}
     for line, written in lines:
         record = _with_message(written)
@@ -180,7 +190,10 @@ def _once(lines: list[Numbered]) -> Iterator[Numbered]:
 
 
 def _with_message(record: Any) -> Any:
-    """Add a message to an attachment or a command output."""
+    """Add a message to an attachment or a command output.
+
+    Other records are unchanged.
+    """
     attachment = value_at(record, "attachment")
     if isinstance(attachment, Mapping):
         kind = str(attachment.get("type"))
@@ -316,9 +329,9 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 
 
 def _answer_id(record: Raw) -> Hashable | None:
-    """Return the ids of an answer's message and request.
+    """Return the ids of an answer's message and request, or None.
 
-    They identify an answer that is split over several records.
+    The ids identify an answer that is split over several records.
     """
     if value_at(record, "message.role") != "assistant":
         return None
@@ -342,7 +355,7 @@ def _blocks(message: Raw) -> list[Any]:
 
 
 def _message_of(event: Raw) -> Data | None:
-    """Return an event's message, or a compaction's summary."""
+    """Return an event's message or a compaction's summary, or None."""
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
         text = event.get("summary", event.get("content"))
         return {"role": "user", "content": text} if isinstance(text, str | list) else None
@@ -396,7 +409,7 @@ def _is_copied(record: Raw) -> bool:
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
-    """Return a compaction's place, kept messages and previous prompt size."""
+    """Return a compaction's position, kept messages and previous prompt size."""
     entry: Hashable = _name(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):

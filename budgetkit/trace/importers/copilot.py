@@ -2,7 +2,7 @@
 
 VS Code writes a chat as one document of ``requests``, or as a journal whose lines set, extend and delete parts of that
 document. A request contains the user's question, the displayed answer and, under ``result.metadata``, the rounds of
-calls and results exchanged with the model. The rounds are read if there are any.
+calls and results exchanged with the model. If there are rounds, they are read in place of the displayed answer.
 
 The CLI writes one event per line, with a type and its content under ``data``.
 """
@@ -104,14 +104,14 @@ def _replayed(lines: Iterable[Any]) -> Data:
 
 
 def _child(parent: Any, step: Any) -> Any:
-    """Return the value under a key, or None if it is missing."""
+    """Return the value at a key or index, or None."""
     if not _has_place(parent, step):
         return None
     return parent.get(step) if isinstance(parent, dict) else parent[step]
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Return True if a parent value can have a child under this key."""
+    """Return True if a parent can store a value at a key."""
     if isinstance(parent, list):
         return type(step) is int and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)
@@ -167,7 +167,7 @@ def _rounds(request: Raw) -> Iterator[Data]:
 def _shown(request: Raw) -> Iterator[Data]:
     """Yield the displayed answer with its tool results.
 
-    They are used if the file has no rounds.
+    These messages are used if the file has no rounds of calls.
     """
     texts = []
     thoughts = []
@@ -203,7 +203,10 @@ def _shown(request: Raw) -> Iterator[Data]:
 
 
 def _model(request: Raw) -> str | None:
-    """Return the answering model, without the name of its extension."""
+    """Return the name of the answering model, or None.
+
+    The prefix before the last slash, such as "copilot/", is removed.
+    """
     model = request.get("modelId")
     return model.rpartition("/")[2] or None if isinstance(model, str) else None
 

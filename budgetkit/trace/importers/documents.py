@@ -1,7 +1,7 @@
 """Convert documents (request bodies, exports and logs) by the table of formats.
 
-Other fields keep their names next to the messages; a converted message keeps its source under ``native``. Content that
-could not be converted is listed under ``warnings``.
+A conversation keeps the document's other fields under their names, and a converted message keeps its source under
+``native``. Content that could not be converted is listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
     Return None if the format is unknown or needs no conversion.
 
-
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     >>> converted(body)[0]["messages"][0]["content"]
     'Hello world'
@@ -118,7 +117,10 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
 
 
 def by_document(value: Raw, row: Format) -> list[Data]:
-    """Convert a document to its row's format, and read its conversations."""
+    """Convert a document to its row's format, and read its conversations.
+
+    If the row says that such a file has no conversation, raise `ValueError`.
+    """
     if row.refuse:
         raise ValueError(row.refuse)
     conversations = []
@@ -133,7 +135,10 @@ def by_document(value: Raw, row: Format) -> list[Data]:
 
 
 def _as_document(value: Any) -> Any:
-    """Wrap a list of messages, and nest the flat attributes of a span."""
+    """Return a value as a document.
+
+    A list of messages is wrapped, and the flat attributes of a span are nested.
+    """
     if isinstance(value, list):
         raw = [*map(raw_of, value)]
         objects = objects_in(raw)
@@ -186,9 +191,9 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
-    """Read a document's messages if its format is not in the table of formats.
+    """Read the messages of a document in an unlisted format.
 
-    Return None if they already have OpenAI's format.
+    Return None if the messages already have OpenAI's format.
     """
     if not isinstance(value.get("messages"), list):
         return None
@@ -271,7 +276,7 @@ def _sums(value: Raw) -> Data:
 def _finished(
     conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
 ) -> Data:
-    """Pair and order calls and results, and add the warnings."""
+    """Complete a conversation with usage, warnings, an id and paired results."""
     conversation = in_call_order(conversation | without_empty(usage=usage))
     messages = conversation["messages"]
     is_strict = conversation["format"] in _STRICT or pairing is not None
@@ -291,7 +296,7 @@ def _finished(
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
     """Read the messages at a row's path, with their usage.
 
-    The value there may be a list, a tree, a text, or a body in another format.
+    The value at the path may be a list, a tree, a text, or a body in another format.
     """
     if row.message_fields and not row.messages:
         return {"messages": read_records([value], row).messages}
@@ -329,7 +334,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
 
 
 def _is_logged(inside: Any) -> bool:
-    """Return True if parsed JSON is a logged conversation, not a user's text."""
+    """Return True if JSON is a logged conversation, not a user's text."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])
@@ -356,7 +361,10 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
 
 
 def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
-    """Return the current branch of a message tree as a list."""
+    """Return the current branch of a message tree as a list.
+
+    An object that is not a tree is returned unchanged.
+    """
     objects = objects_in([*nodes.values()])
     is_tree = any("parent" in node or "parentId" in node for node in objects)
     if not is_tree or len(objects) < len(nodes):
@@ -419,12 +427,13 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
         Dictionaries in any known format, :class:`budgetkit.trace.Message`, or objects of an SDK or LangChain; or a
         loaded conversation.
     pairing : Pairing, optional
-        The calls read earlier, if messages are read in several steps; a result without its call then stays a result.
+        The calls read earlier, if messages are read in several steps. With a pairing, a result without its call remains
+        a tool result.
 
     Returns
     -------
     tuple of Message
-        The messages. One value may give several, if an SDK groups tool results.
+        The messages. One value may give several messages, if an SDK groups tool results.
 
     Raises
     ------
@@ -470,7 +479,7 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
 def as_plain(value: Any, depth: int = 0) -> Any:
     """Convert any library's value to plain data.
 
-    Raise a TypeError if the value cannot be converted.
+    Raise `TypeError` if the value cannot be converted, and `ValueError` if it is nested too deeply.
 
     >>> as_plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}

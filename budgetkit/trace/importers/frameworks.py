@@ -67,7 +67,7 @@ def _record(role: str, parts: list[Any], native: Raw) -> Data:
 
 
 def _typed(part: Any) -> Data:
-    """Add a part's type, as named in data/formats.toml."""
+    """Return a part with its type, as named in ``data/formats.toml``."""
     if not isinstance(part, Mapping):
         return {"type": "text", "text": as_text(part)}
     kind = str(part.get("part_kind") or part.get("kind"))
@@ -78,7 +78,9 @@ def _typed(part: Any) -> Data:
 
 
 def agents_traces_documents(value: Raw) -> list[Data]:
-    """Return a document for each run, with the messages that it sent.
+    """Return a document for each run in a trace of OpenAI Agents.
+
+    A document has the messages of all requests and answers of the run.
 
     Raises
     ------
@@ -139,9 +141,9 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 
 @dataclass
 class _Run:
-    """A run, with its messages, its last request and its last answer.
+    """An agent's run: its messages, and its last request with the answer.
 
-    Messages are stored as the next request repeats them.
+    A request that starts with all messages in `sent` continues the run.
     """
 
     trace: Any
@@ -151,7 +153,7 @@ class _Run:
 
 
 def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
-    """Return a span's request and answer, or None if either is missing."""
+    """Return a span's request and answer, or None for other spans."""
     question = data.get("input")
     answer = data.get("output")
     system = []
@@ -173,7 +175,10 @@ _DEEPEST = 12
 
 
 def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
-    """Return the messages of an answer, and its reported usage."""
+    """Return the messages of an answer, and its reported usage.
+
+    Messages of the request that a log repeats in the answer are removed.
+    """
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = None
@@ -192,8 +197,8 @@ _SPEAKERS = re.compile(r"\n\n(Human|Assistant):")
 def searches_in(answer: Any, model: Any) -> int:
     """Count the billed web searches in an answer.
 
-    The answer's usage does not include them. OpenAI bills searches but not opened pages. Gemini 3 bills each query, and
-    earlier versions bill each answer with at least one query.
+    The answer's usage does not include searches. OpenAI bills searches but not opened pages. Gemini 3 bills each query,
+    and earlier versions bill each answer with at least one query.
 
     >>> searches_in({"output": [{"type": "web_search_call", "action": {"type": "search"}}]}, "gpt-5")
     1

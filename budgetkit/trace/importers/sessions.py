@@ -4,8 +4,9 @@ These programs add kinds of records with every version, so the readers accept an
 omitted, records of unknown kinds are counted in a note, and lines that are not JSON, as left by two programs that write
 at the same time, are omitted with a warning.
 
-In all later requests, a compaction replaces earlier messages with a summary, except the messages that it keeps. The
-messages stay in place; ``compactions`` lists the index of the summary and that of the first message kept.
+In all later requests, a compaction replaces earlier messages with a summary, except the messages that the compaction
+keeps. The conversation still has all messages; ``compactions`` lists the index of the summary and the index of the
+first message kept.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ SESSIONS = ("session", "codex")
 
 
 def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator[Numbered]:
-    """Yield the main and sub-agents' conversations with their first line numbers."""
+    """Yield the conversations of the main agent and of sub-agents.
+
+    Each conversation comes with the number of its first line.
+    """
     lines: list[Numbered] = []
     broken = []
     dropped = format_table("marks")["dropped"]
