@@ -1,12 +1,12 @@
 """Amounts: whole numbers of tokens, or clamped shares of the window.
 
-Ratios become tokens only through a share, and only this module rounds::
+A ratio becomes tokens only through a share, and only this module rounds::
 
     Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
 
 Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With "largest_remainder",
-the parts returned by `sizes` add up exactly unless `at_least` or `at_most` clamps a share: limits take precedence over
-the sum.
+the shares that `sizes` converts add up to their exact sum, rounded down, unless `at_least` or `at_most` clamps one of
+them: limits take precedence over the sum.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Share:
         return ceil(1 / self._exact)
 
     def of(self, window: int, rounding: Rounding = "floor") -> int:
-        """Return the number of tokens that the share takes of a window.
+        """Return the share of a window, in tokens.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ Amount = int | Share
 
 
 def amount_of(what: str, value: Amount | float) -> Amount:
-    """Convert a value to an amount, and a float to a share.
+    """Convert a value to an amount; a float becomes a share.
 
     Examples
     --------
