@@ -1,7 +1,7 @@
 """Grants in tokens: the window divided among sections in allocation order.
 
-`allocate_in_order` divides it for every kind of section, one demand at a time or many at once as arrays. Here are the
-sections that can be cut anywhere; those of whole items are in `fitting.py` and `batch.py`.
+`allocate_in_order` divides the window for every kind of section, for a single demand or for arrays of demands. This
+module defines the sections that can be cut anywhere; `fitting.py` and `batch.py` define sections of whole items.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Sections:
     choose: Any = staticmethod(lambda condition, yes, no: yes if condition else no)
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
-        """Return the tokens that a section takes within its limit."""
+        """Return the tokens that a section takes within its limit.
+
+        A section that does not fit takes none if its `overflow` or `when_full` is "drop".
+        """
         if cap is not None and allocation.overflow == "drop":
             demand = self.choose(demand > cap, 0, demand)
         if allocation.when_full == "drop" and not allocation.required:
@@ -39,16 +42,22 @@ class Sections:
         return self.least(demand, limit)  # a limit is never above the cap
 
     def required_cap(self, _allocation: Allocation, cap: Any) -> Any:
-        """Return a required section's cap, raised for whole items."""
+        """Return the cap of a required section.
+
+        Subclasses for whole items may raise the cap.
+        """
         return cap
 
     def floor_of(self, _allocation: Allocation, floor: Any) -> Any:
-        """Return a section's floor, raised for whole items."""
+        """Return the floor of a section.
+
+        Subclasses for whole items raise the floor to the end of an item.
+        """
         return floor
 
 
 class SectionArrays(Sections):
-    """Sections that can be cut anywhere, with arrays that hold many demands."""
+    """Sections that can be cut anywhere, with arrays of demands and grants."""
 
     least = staticmethod(np.minimum)
     most = staticmethod(np.maximum)
@@ -97,9 +106,9 @@ class _TokensLeft:
     pool : int or array
         The shared pool less the grants to sections without a cap.
     promised : dict
-        The floor of each section, at most its demand and its cap.
+        The floor of each section that has one, reduced to its demand or its cap if these are lower.
     waiting, waiting_uncapped : int or array
-        Floors of all sections still to be allocated, and of those without a cap.
+        Sums of the promised floors: of all sections still to be allocated, and of the uncapped sections among them.
     """
 
     def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:
@@ -134,7 +143,7 @@ class _TokensLeft:
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return a section's limit before its cap is applied.
 
-        Afterwards, the section's floor is no longer set aside.
+        After this call, the section's floor is no longer set aside.
         """
         floor = self.promised.get(allocation.section, 0)
         # Everything left, less the floors of later sections, plus the reserve of this section alone.
@@ -173,7 +182,7 @@ class _TokensLeft:
 def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     """Return a section's share of the free tokens, according to its weight.
 
-    The other sections, pairs of weight and demand, take at most their demand.
+    `others` has the weight and the demand of each other section. A section takes at most its demand.
 
     Examples
     --------
@@ -207,6 +216,8 @@ def with_undeclared(
     budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
 ) -> Budget:
     """Add undeclared sections, which draw on the pool, to a budget.
+
+    In a budget with ``undeclared="error"``, an undeclared section is an error.
 
     Examples
     --------
