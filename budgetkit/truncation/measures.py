@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker from `head` to `tail`."""
+        """Count the tokens of the text with a marker between `head` and `tail`."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -72,7 +72,7 @@ class SeamMeasure(Measure):
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker from `head` to `tail`."""
+        """Count the tokens of the text with a marker between `head` and `tail`."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -143,7 +143,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam shortly before a cut, with the tokens before it."""
+        """Return a seam shortly before a cut, and the tokens up to that seam."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -213,9 +213,9 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return an early or a late seam between `start` and `stop`.
+        """Return the place of a seam between `start` and `stop`, or None.
 
-        The text's end counts as a seam.
+        The seam is close to `start`, or close to `stop` if `last` is true. The text's end counts as a seam.
         """
         size = len(self.text)
         if start >= size:
