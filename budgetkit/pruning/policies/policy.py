@@ -59,18 +59,18 @@ class Floor:
 
 
 class PruningContext(NamedTuple):
-    """State of the history before a request, in tokens.
+    """The state of the history before a request, which a policy receives.
 
     Parameters
     ----------
     tokens : int
         Tokens of the history.
     limit : int
-        The history budget.
+        Limit of the history, in tokens.
     others : int
         Tokens of the other sections.
     usable, window : int
-        The budget's usable window, and its whole window.
+        The budget's usable window and whole window, in tokens.
     turn : int
         The current turn, starting at 1.
     messages : int
@@ -101,7 +101,7 @@ class PruningContext(NamedTuple):
         Parameters
         ----------
         of : {"limit", "usable", "window"}
-            The base; the other sections count towards the last two.
+            The base. Towards "usable" and "window", the tokens of the other sections count as well.
 
         Returns
         -------
@@ -129,14 +129,14 @@ class PruningContext(NamedTuple):
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the history's tokens if a base has a given size.
+        """Return the tokens that a given size leaves for the history.
 
         Parameters
         ----------
         tokens : int
             Size, in tokens.
         of : {"limit", "usable", "window"}
-            The base that has this size.
+            The base of the size. "usable" and "window" also hold the other sections.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class SummaryCall:
         Prompt of the call: a separate, uncached prompt ("own"), or the session's prompt with an instruction appended,
         mostly read from the cache ("shared").
     calls : int, default 1
-        Number of calls per summary. The second call reads the prompt of the first from the cache.
+        Number of calls per summary. A second call reads the prompt of the first call from the cache.
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
@@ -211,7 +211,7 @@ class Compaction:
     keep_tail : int, default 0
         Size of the newest messages to keep, in tokens.
     keep_messages : int, default 0
-        Number of newest messages to keep in any case.
+        Number of newest messages to keep regardless of their size.
     keep_head : int, default 0
         Number of first messages to keep.
     important_only : bool, default False
@@ -290,8 +290,8 @@ class Policy:
     Parameters
     ----------
     unit : {"message", "turn"}
-        Unit of dropping: a message (a tool call with all its results), or the rest of a whole turn, so that no answer
-        loses its question.
+        Unit of dropping. With "message", each message is dropped by itself, and a tool call together with all its
+        results. With "turn", all messages of a turn are dropped together, so that no answer loses its question.
     floor : Floor
         Minimum of the history that is never dropped.
 
@@ -350,11 +350,14 @@ class Policy:
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """The summary's call, or None if only its input is counted."""
+        """The call that writes a summary, or None.
+
+        Without a call, only the messages that the summary replaces are counted as input.
+        """
         return None
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return a message's tokens on arrival.
+        """Return the size of a message when it enters the history.
 
         Some policies cut tool results on arrival.
 

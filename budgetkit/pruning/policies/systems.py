@@ -1,7 +1,8 @@
 """Policies by name, and the rules of known agents.
 
-Each agent is a row of data/systems.toml, *modelled on* its documentation or code at a date, and built from the classes
-of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
+Each agent is a row of data/systems.toml, *modelled on* the agent's documentation or code at a given date. Its policy is
+built from the classes of :mod:`budgetkit.pruning.policies.pruners`. Values that are not published are listed under
+`assumed`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class System(Chain):
         Parameters
         ----------
         tokens : int
-            Length of each summary.
+            Length of each summary, in tokens.
 
         Returns
         -------
@@ -103,7 +104,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     name : str
         Name of the system, a key of :data:`SYSTEMS`.
     summary_tokens : int, optional
-        Length of each summary, in tokens; default: the middle of its range.
+        Length of each summary, in tokens. Default: the middle of the system's range.
 
     Returns
     -------
@@ -202,7 +203,9 @@ def policy_of(policy: Policy | str) -> Policy:
 
 
 def known_name(name: str) -> str:
-    """Return a policy's listed name, even if written with hyphens.
+    """Return a policy's listed name, even if it is written with hyphens.
+
+    An unknown name is returned unchanged.
 
     Examples
     --------
