@@ -52,7 +52,7 @@ def check_version(version: object, what: str) -> None:
 
 
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
-    """Return the parts of a plan to save, by key."""
+    """Return the data of a plan to save, by key."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
@@ -148,7 +148,7 @@ def _item(score: object = 0.0, **rest: Any) -> Item:
 
 
 def _group(group: Any) -> Any:
-    """Restore a group, whose tuples were saved as lists."""
+    """Restore an item's group, turning lists back into tuples."""
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
@@ -180,7 +180,7 @@ def _plan(
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
-    """Return the different role tables, and the number of each item's table.
+    """Return the distinct role tables, and the index of each item's table.
 
     The result is empty if no item has a table.
 
