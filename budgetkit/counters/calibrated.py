@@ -36,11 +36,12 @@ class CalibratedCounter(CounterBase):
     counter : Counter
         Counter of a public encoding.
     slope : float
-        The model's tokens per token of that counter, above 0.
+        The model's tokens for each token that `counter` counts, above 0.
     source : str
         Source and date of the slope.
     low, high : float, optional
-        Lower and upper error of the estimate, as fractions of it; `interval_words` describes their coverage.
+        Lower and upper error of the estimate, as fractions of the estimate. `interval_words` describes the coverage of
+        this interval.
     mark : float
         Extra tokens per punctuation mark, for tokenizers that never merge these marks.
     units : int
@@ -83,7 +84,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model, the formula of its estimate and the source."""
+        """The counter's name: the model, the formula and the source."""
         marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
@@ -186,8 +187,8 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
     """Return the error range of texts left out of the fit.
 
-    With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end; with fewer groups, it
-    is the observed range.
+    With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end of the range. With
+    fewer groups, it is the observed range; with a single group, both ends are None.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -201,7 +202,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound that 5 % of new errors may exceed."""
+    """Return the smallest bound that at most 5 % of new errors exceed."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

@@ -59,8 +59,8 @@ _PLURALS: Final[dict[Unit, str]] = {
 class CharacterCounter(CounterBase):
     """A counter that divides the length of a text by a ratio.
 
-    The defaults follow Octopus (document 000): floor division by 4, at least 1. Unlike Octopus, they measure code
-    points, not UTF-16 units.
+    The defaults follow Octopus (document 000): floor division by 4, and at least 1 token. Octopus measures UTF-16
+    units, but the default unit is the code point.
 
     Parameters
     ----------

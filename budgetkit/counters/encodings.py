@@ -121,12 +121,12 @@ def _runs(written: str) -> tuple[re.Pattern[str], ...]:
 
 
 class ForkSafeLock:
-    """A lock that is released after a fork.
+    """A lock that is released in the child process after a fork.
 
     Parameters
     ----------
     make : callable, default threading.Lock
-        Function that makes the lock; `threading.RLock` for a reentrant one.
+        Function that makes the lock. Pass `threading.RLock` for a reentrant lock.
 
     Examples
     --------
@@ -306,7 +306,10 @@ def pattern_of(name: str) -> str:
 
 
 def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
-    """Encode each match of the pattern, found with Python's `re`."""
+    """Yield the tokens of each match of an encoding's pattern.
+
+    Python's `re` finds the matches.
+    """
     for piece in pattern(pattern_of(built.name)).finditer(text):
         yield built._core_bpe.encode_single_piece(piece.group().encode())
 

@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None if missing.
+    """Return the first seam in a stretch, or None if it has none.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 
@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model or encoding, with a note on a substitute encoding."""
+        """The counter's name: the model or encoding, marked if a substitute counts."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 

@@ -79,7 +79,7 @@ class VocabularyCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The names of the model and its vocabulary."""
+        """The counter's name: the model and its vocabulary."""
         note = "" if self.exact else ", an estimate"
         return f"{self.model} ({self.vocabulary}{note})"
 
@@ -103,7 +103,10 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Return a counter with a model's vocabulary, or None if not installed."""
+    """Return a counter with a model's vocabulary, or None without one.
+
+    The result is None as well if the vocabulary is not installed.
+    """
     row = vocabulary_of(model)
     if row is None:
         return None
@@ -236,7 +239,7 @@ def _is_exact(row: dict[str, Any], model: str) -> bool:
 
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
-    """Return a vocabulary's file by its SHA-256, or None if missing."""
+    """Find a vocabulary's file by its SHA-256, or return None."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
