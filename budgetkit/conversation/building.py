@@ -1,7 +1,8 @@
 """build(): make all messages of a request in one call.
 
-Like Octopus' manager for every turn and anchor's pipeline for every query, it counts each section, prunes the history
-to the tokens that the other sections leave, keeps the best passages, cuts texts where allowed, and orders the messages.
+`build` counts each section, prunes the history to the tokens that the other sections leave, keeps the best passages,
+cuts texts where allowed, and orders the messages. Octopus' manager does the same for every turn, and anchor's pipeline
+for every query.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def build(
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; default: the `keep` of its section.
+        The pruning policy of the history. Default: none, so the `keep` of the history's section decides.
     context_role : str, default "system"
         Role under which retrieved texts are sent, since chat formats have no role for them.
     framing : Framing, optional
@@ -106,7 +107,7 @@ def build(
     window : int, optional
         A window in tokens that replaces the model's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format of the sent messages; default: that of the input.
+        The provider's format of the sent messages. Default: the format of the input.
     start_on : {"user", "any"}, default "user"
         Role of the first conversation message in the request. With "user", messages before the first user
         message that fits are omitted from the request and the plan, with a warning.
@@ -120,9 +121,9 @@ def build(
         :func:`budgetkit.conversation.assembly.describe`.
     **sections
         Content by section: a text, a message, a passage (an object with text, content or page_content, a LangChain
-        Document, an Item), a pair of one of these and its score, or a list of them; None for an empty section. Texts
-        for the roles system and procedure become system messages. Pass the question by the name of its section, or as
-        ``question=``, ``query=``, ``user=`` or ``current=``; it becomes the last user message.
+        Document, an Item), a pair of any of these and a score, or a list of such values. None stands for an empty
+        section. Texts for the roles system and procedure become system messages. Pass the question by the name of its
+        section, or as ``question=``, ``query=``, ``user=`` or ``current=``. The question becomes the last user message.
 
     Returns
     -------

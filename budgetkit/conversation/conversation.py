@@ -8,14 +8,15 @@ one request at a time, so a policy has the same effect on a running conversation
                        Engine.next       the budget limits the history, the policy cuts it, and the rest is planned
                     -> Request           messages, plan, and the messages removed for this request
 
-An example with a window of 20 tokens and one token per letter; the system message "sss" is always sent:
+In this example the window has 20 tokens, each letter is one token, and the system message "sss" is always sent:
 
     turn    messages so far                    history may hold    request
     1       qqqqq                              12                  sss qqqqq                  8 tokens
     2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq dropped
     3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa dropped
 
-(with ``start_on="any"``; otherwise "aaaaaaa" is already dropped in turn 2, since requests start with a user message)
+The example uses ``start_on="any"``. With "user", "aaaaaaa" is already dropped in turn 2, since requests then start with
+a user message.
 """
 
 from __future__ import annotations
@@ -99,16 +100,15 @@ class Conversation:
     roles, framing, section
         As in :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
-        Action when nothing more may be dropped and the window still overflows: warn, raise an error, or only record it
-        in
-        the request. With "warn", a budget with ``deficit="raise"`` raises an error.
+        Action when nothing more may be dropped and the window still overflows: warn, raise an error, or only record the
+        overflow in the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Role of the first message after the system messages; a summary at that place gets this role. The formats of
-        Anthropic, Converse and Gemini always start with the user, as their providers require.
+        Role of the first message after the system messages; a summary at that place gets this role. In the formats of
+        Anthropic, Converse and Gemini, requests always start with a user message, as the providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if they have no
-        provider's format or several. Set it if you make the first request before the first answer.
+        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
+        have no provider's format, or several formats. Set it if you make the first request before the first answer.
 
     Notes
     -----
@@ -181,8 +181,8 @@ class Conversation:
         Parameters
         ----------
         *messages
-            Dictionaries in any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects; or lists
-            of them.
+            Dictionaries in any format that :func:`budgetkit.load_trace` reads, Messages, an SDK's objects, or lists of
+            such values.
 
         Raises
         ------
@@ -212,13 +212,13 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and its
-            conflict is "raise". A repeated call raises the same error.
+            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and the
+            floor's conflict is "raise". A repeated call raises the same error.
         TypeError
             If an ``async`` function writes the summaries; await :meth:`arequest` instead.
         RuntimeError
-            If a request of this conversation is in progress in the same thread, or the function that writes its summary
-            calls this method, even through ``asyncio.to_thread``.
+            If a request of this conversation is in progress in the same thread, or if the function that writes the
+            conversation's summary calls this method, even through ``asyncio.to_thread``.
         """
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -328,8 +328,8 @@ class Conversation:
         text : str
             JSON from :meth:`to_json`.
         policy, counter, **more
-            Same as for a new conversation; the saved values are the defaults. Functions that count, rank or
-            write summaries must be passed again.
+            The arguments of a new conversation. The saved values are the defaults. Functions that count, rank or write
+            summaries must be passed again.
 
         Returns
         -------

@@ -66,7 +66,7 @@ class RequestRules:
         section: str | None = None,
         **options: Any,
     ) -> RequestRules:
-        """Complete the settings from a budget and its defaults."""
+        """Return the settings for a setup, with defaults filled in."""
         if policy is None:
             policy = setup.policy or OldestFirst()
         if roles is None:

@@ -7,7 +7,7 @@ The settings include the conversation's policy, its counter and the options of i
      "form": null}
 
 Values are saved completely. A function, such as a counter, is saved by name only, so pass it again when loading the
-conversation. Its name is compared with the saved name.
+conversation. The new function's name is compared with the saved name.
 """
 
 from __future__ import annotations
