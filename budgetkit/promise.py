@@ -12,7 +12,7 @@ distribution as the n before it, it falls into each of the n + 1 gaps between th
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
 Units must be independent of each other, so use conversations instead of messages, and sources instead of texts. If n is
-too small for a promise, :func:`lacking` returns a sentence to show instead of the number.
+too small for a promise, :func:`lacking` returns an explanation to show instead of the number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return the minimum number of units that a promise needs.
+    """Return the smallest number of units that supports a promise.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Explain that there are too few units for a promise.
+    """Explain why a promise is impossible, if there are too few units.
 
     Parameters
     ----------
@@ -99,6 +99,8 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 def range_of(units: int, risk: float, kind: str) -> str:
     """Describe an interval as a promise or as an observed range.
+
+    It is an observed range if there are too few units for a promise.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     Returns
     -------
     float or None
-        One of the numbers, or None if there are too few.
+        One of the numbers, or None if there are too few numbers for a bound.
 
     Examples
     --------
