@@ -162,7 +162,7 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name unchanged, or raise an error if it contains a path.
+    """Return a name unchanged, or reject it if it contains a path.
 
     The empty name, "." and ".." are errors too, and so is a slash, backslash, colon or null character in a name.
 

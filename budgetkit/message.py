@@ -274,7 +274,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if the message has no content and is not a tool result."""
+        """True if the message is empty and is not a tool result."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES

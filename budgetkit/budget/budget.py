@@ -211,7 +211,7 @@ class Budget:
     def usable(self) -> int:
         """Window minus reserves, in tokens.
 
-        It is negative if the reserves exceed the window, or 0 with ``deficit="clamp"``.
+        If the reserves exceed the window, the result is negative, or 0 with ``deficit="clamp"``.
         """
         return self._shown(self.window - self.reserved)
 
@@ -219,7 +219,7 @@ class Budget:
     def shared_pool(self) -> int:
         """Usable window minus caps, in tokens.
 
-        It is negative if reserves and caps exceed the window, or 0 with ``deficit="clamp"``.
+        If reserves and caps exceed the window, the result is negative, or 0 with ``deficit="clamp"``.
         """
         return self._shown(self.unclaimed)
 

@@ -54,7 +54,7 @@ _OTHERS = (
 
 
 def colour(name: str) -> str:
-    """Return the colour of a section, a reserve, the pool or the window.
+    """Return the colour of a section, reserve, pool or window.
 
     Parameters
     ----------

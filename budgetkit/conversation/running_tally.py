@@ -231,7 +231,7 @@ class RunningTally(TallyState):
         return entry.past
 
     def entering(self) -> list[int]:
-        """List the slots of messages that enter the history in the next request."""
+        """List the slots of messages that enter the history next."""
         section = self.rules.section
         return sorted(
             slot
@@ -268,7 +268,7 @@ class RunningTally(TallyState):
         self.restamp(slot, message, tokens)
 
     def restamp(self, slot: int, message: Message, tokens: int) -> None:
-        """Replace a message, and give it a new stamp that marks the change."""
+        """Replace a message, and mark it as changed with a new stamp."""
         entry = self.entries[slot]
         self.stamps += 1
         self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)

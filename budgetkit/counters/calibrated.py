@@ -79,7 +79,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """The formula without the term for punctuation marks, such as "0.98 × o200k_base"."""
+        """The formula without punctuation marks, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
@@ -202,7 +202,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound that at most 5 % of new errors exceed."""
+    """Return the smallest bound for 95 % of new errors."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

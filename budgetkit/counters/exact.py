@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None if it has none.
+    """Return the first seam in a stretch, or None without one.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 

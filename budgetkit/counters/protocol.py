@@ -111,7 +111,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return a sentence with a hint on a more accurate count, or "".
+    """Return the hint on a more accurate count as a sentence.
 
     Examples
     --------

@@ -188,7 +188,7 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Return a step that matches a run of characters up to its last delimiter.
+    """Return a step that matches a run up to its last delimiter.
 
     `members` is the class of the run, and `last` the class of the delimiters.
     """

@@ -210,7 +210,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on a more accurate count for a model, otherwise "".
+    """Return a hint on a model's more accurate count, or "".
 
     Examples
     --------

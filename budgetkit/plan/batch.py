@@ -183,13 +183,13 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return the tokens of the first units that fit, by request."""
+        """Return each request's tokens in the first units that fit."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return the tokens of the first units that reach a floor, by request."""
+        """Return each request's tokens in the first units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
@@ -224,7 +224,7 @@ class Stacks(SectionArrays):
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return the tokens of the whole units guaranteed by a floor, by request."""
+        """Return each request's tokens in the units that a floor guarantees."""
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:

@@ -311,7 +311,7 @@ class Loss:
 
 
 def reason_when_full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Return the reason for a loss: a full window or a full pool.
+    """Return the reason for a loss: a full window or pool.
 
     The pool can be full although the window is not: capped sections may have tokens left.
 

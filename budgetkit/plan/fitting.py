@@ -1,4 +1,4 @@
-"""Plans of whole items: each item is kept, cut or dropped for a reason.
+"""Plans of whole items, with a reason for each item's outcome.
 
 Sections are allocated one by one, and `fit` chooses the items that each section keeps. There are two main reasons to
 drop an item: the section is over its cap, so a higher cap would keep the item, or the window is full, so a larger
@@ -264,7 +264,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose units within a limit, and cut the first other unit if possible."""
+        """Choose units within a limit, and cut the next unit if allowed."""
         allocation = lines[0]  # its rules apply to all lines
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -357,7 +357,7 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Return the reason for each unit, and the tokens of the kept units."""
+    """Return a reason for each unit, and the kept units' tokens."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 

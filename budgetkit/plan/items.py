@@ -101,7 +101,7 @@ class Units:
     scores : list of float or None
         Scores of the units, or None if they are not needed.
     order : sequence of int
-        Number of the unit at each position.
+        Numbers of the units, in the order in which they are kept. Units are numbered by their first items.
     number : list of int or None
         Number of each item's unit, or None if each item is a unit of its own.
     sums : list of int
@@ -457,7 +457,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the maximum of each unit; any NaN in a unit makes it NaN."""
+    """Return the maximum of each unit, or NaN for units with NaN."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -466,7 +466,7 @@ def _highest(column: Sequence[float], number: list[int]) -> list[float]:
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Return an error for the first invalid item, or None if all are valid."""
+    """Return an error for the first invalid item, or None without one."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(

@@ -420,7 +420,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size or its maximum.
+    """Return the window in which a share reaches a size or maximum.
 
     The result is 0 for any amount that is not a share.
     """

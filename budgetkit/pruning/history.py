@@ -128,7 +128,10 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history, or drop it if its unit was dropped."""
+        """Add a message to the history, unless its unit was dropped.
+
+        In that case, the message is dropped as well.
+        """
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -204,7 +207,7 @@ class History:
         )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
-        """Return the unit to drop next, or None if the history is empty."""
+        """Return the unit to drop next, or None in an empty history."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
@@ -216,7 +219,7 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return the turn of a unit, or the last turn that a summary covers."""
+        """Return a unit's turn, or the last turn covered by a summary."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
@@ -262,7 +265,7 @@ class History:
             heappush(self.oldest, entry)
 
     def _waits_before(self, slot: int, role: str) -> bool:
-        """Return True if another section has a message of a role before a slot."""
+        """Return True if another section has a role's message before a slot."""
         # A slot of the history never waits again, so each slot is checked once; a waiting slot may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
@@ -336,7 +339,10 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the oldest uncut tool result, or None if only `intact` are left."""
+        """Return the oldest uncut tool result that may be shrunk, or None.
+
+        The newest `intact` uncut results are kept as they are.
+        """
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:

@@ -132,9 +132,9 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last of several flags in a row, or 0.
+        """Return the start of the last flag in a row of flags.
 
-        Flags are pairs of code points, counted from the start of their row.
+        Flags are pairs of code points, counted from the start of their row. The result is 0 for a single flag or none.
         """
         letter = _LAST_FLAG.search(self.text, begin, place)
         row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
@@ -163,7 +163,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the first sentence start from a place on, or the text's end."""
+        """Return the next sentence start from a place on, or the end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:

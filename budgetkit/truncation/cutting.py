@@ -138,7 +138,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
 
 class _Cut(NamedTuple):
-    """A cut of a text, defined by a limit, a part to keep and a marker."""
+    """A cut of a text, defined by limit, kept part and marker."""
 
     measure: Measure
     boundaries: Boundaries
@@ -165,7 +165,7 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return the end of the kept head and the start of the kept tail.
+        """Return the ends of the omitted part, for a length to keep.
 
         At most `tokens` code points are kept.
         """

@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the tokens of the text with a marker between `head` and `tail`."""
+        """Count the text with a marker between `head` and `tail`."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -72,7 +72,7 @@ class SeamMeasure(Measure):
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the tokens of the text with a marker between `head` and `tail`."""
+        """Count the text with a marker between `head` and `tail`."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -143,7 +143,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam shortly before a cut, and the tokens up to that seam."""
+        """Return a seam shortly before a cut, and the tokens before it."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -199,7 +199,10 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Return the index of the seam at `place`; insert a new one after `before`."""
+        """Return the index of the seam at `place`, inserting it if needed.
+
+        A new seam is inserted after the index `before`.
+        """
         start = self.places[before]
         after = before + 1
         if place == start:
