@@ -164,7 +164,7 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
 def plain_name(name: str) -> str:
     """Return a name unchanged, or reject it if it contains a path.
 
-    The empty name, "." and ".." are errors too, and so is a slash, backslash, colon or null character in a name.
+    The empty name, "." and ".." are rejected too, and so are names with a slash, backslash, colon or null character.
 
     >>> plain_name("../x")
     Traceback (most recent call last):

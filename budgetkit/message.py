@@ -135,8 +135,8 @@ class Message:
     Raises
     ------
     ValueError
-        If the role is not a non-empty string. If the content is anything but a string, null, or a list of strings and
-        objects. If `tool_calls` is neither null nor a list of objects.
+        If the role is not a non-empty string, if the content is anything but a string, null, or a list of strings and
+        objects, or if `tool_calls` is neither null nor a list of objects.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if the message is empty and is not a tool result."""
+        """True for a message without any content, except a tool result."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES

@@ -74,16 +74,17 @@ class Allocation:
         Maximum size, in tokens or as a share of the window. A cap of 0 switches the section off; a section without a
         cap draws on the shared pool.
     floor : int or Share, default 0
-        Guaranteed size: tokens that are kept free for the section while other sections are allocated before it, as far
-        as its demand needs them. Whole items are kept until they reach the floor.
+        Guaranteed size. While other sections are allocated, tokens up to the floor, or up to the section's demand if
+        that is lower, are kept free for the section. If the section keeps whole items, it keeps items until their sum
+        reaches the floor.
     weight : int, default 0
         Weight among the sections still to be allocated, at most 65,536. A weighted section may take its proportional
         part of the remaining tokens, and a section of weight 0 may take all of them.
     importance : int, default 5
         Sections are allocated from the highest importance to the lowest, so important sections keep their tokens.
     required : bool, default False
-        If true, the section is allocated first and is never cut to fit in a full window. If it keeps whole items in
-        order, it is never cut, even above its cap; otherwise its first item is kept.
+        If true, the section is allocated first and is never cut because the window is full. A required section that
+        keeps whole items in order may even exceed its cap; any other required section keeps at least its first item.
     overflow : {"truncate", "drop"}
         Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.
     when_full : {"truncate", "drop"}

@@ -84,7 +84,7 @@ class Share:
 
     Examples
     --------
-    The memory engine's answer reserve: 15 %, at least 500 and at most 4,096 tokens.
+    The memory engine reserves 15 % of the window for the answer, but at least 500 and at most 4,096 tokens.
 
     >>> Share(.15, 500, 4096).of(128_000), Share(.15, 500, 4096).of(2_000)
     (4096, 500)

@@ -3,9 +3,9 @@
     usable      = window - reserves
     shared_pool = usable - caps
 
-Systems do the same subtraction under different names: the remaining tokens are for the history, for memory, or for all
-sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the sliders call,
-returns a changed copy.
+Different systems do the same subtraction for different purposes: the remaining tokens are for the history, for memory,
+or for all sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the
+sliders call, returns a changed copy.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Budget:
         Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
         already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Order in which the sections are allocated after the required ones, and limit of the sections without a cap; see
-        `ORDERS` in `budgetkit.budget.allocation`.
+        Order in which sections are allocated after the required sections, and rule that limits sections without a cap;
+        see `ORDERS` in `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
         Remaining tokens if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}

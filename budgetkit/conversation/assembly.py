@@ -184,9 +184,9 @@ def describe(
 ) -> str:
     """Write a description of a plan for the model.
 
-    The line below the title compares the total with the whole window. A section above 90 % of its cap, or of its limit
-    if it has no cap, is marked. The total includes the description itself, counted as a separate system message, and is
-    never too low.
+    The line below the title compares the tokens in use with the whole window. A section above 90 % of its cap, or of
+    its limit if it has no cap, is marked. The tokens in use include the description itself, counted as a separate
+    system message, and are never understated.
 
     Parameters
     ----------
@@ -195,7 +195,8 @@ def describe(
     counter : callable or str
         Function that counts the tokens in a text, or the name of a counter.
     framing : Framing, optional
-        Framing of the message; default: OpenAI's. Use ``FRAMINGS["text"]`` for a text appended to another message.
+        Framing of the message. Default: OpenAI's framing. Use ``FRAMINGS["text"]`` for a text appended to another
+        message.
     wording : Wording
         Wording of the text: `BUDGETKIT`, or `PLAN_195` for prompts that refer to the wording of that document.
 

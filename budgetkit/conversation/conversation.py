@@ -108,7 +108,8 @@ class Conversation:
         Anthropic, Converse and Gemini, requests always start with a user message, as the providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
-        have no provider's format, or several formats. Set it if you make the first request before the first answer.
+        have no provider's format, or several formats. Set the format if you make the first request before the first
+        answer.
 
     Notes
     -----
@@ -270,8 +271,8 @@ class Conversation:
     def to_json(self) -> str:
         """Return the conversation as JSON, as it is between two requests.
 
-        This method never waits for a summary. While a request waits for one, the conversation before that request is
-        returned, with all messages added since.
+        This method never waits for a summary. While a request waits for a summary, the conversation before that request
+        is returned, with all messages added since.
 
         Returns
         -------
@@ -340,12 +341,12 @@ class Conversation:
         ------
         ValueError
             If the text is not a saved conversation, a function is missing, or the given counter counts differently from
-            the saved one.
+            the saved counter.
 
         Warns
         -----
         UserWarning
-            If a given policy, budget or other setting differs from the saved one; the given one is used.
+            If a given policy, budget or other setting differs from the saved value. The given value is used.
 
         Examples
         --------

@@ -305,7 +305,7 @@ class Engine:
     def _count(self, entries: list[TallyEntry]) -> int:
         """Count the tokens of a request that consists of the given messages.
 
-        In a chat of plain texts, this is the sum of the sections' demands.
+        In a chat of plain texts, the result is the sum of the sections' demands.
         """
         tally = self.tally
         framing = self.rules.framing

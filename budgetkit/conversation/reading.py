@@ -117,7 +117,7 @@ def _is_item(value: Any) -> bool:
 
 
 def provider_form(value: Any) -> Form | None:
-    """Return a message's provider format, or None if it has none."""
+    """Return the provider's format of a message, or None."""
     return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
 
 
@@ -413,11 +413,11 @@ def plan_with_listings(
 ) -> Plan:
     """Plan items whose sections may be sent as one message each.
 
-    The surplus of a section (the tokens of its joint message beyond the texts) is added to its best kept passage. The
-    kept passages depend on the surplus, so planning is repeated until nothing changes. For example, the best passage
-    (300 tokens) may no longer fit with a surplus of 12; then the surplus is also added to the second-best passage.
-    Neither a surplus nor the number of passages with a surplus ever decreases, so the loop terminates and the plan
-    never understates the request.
+    The surplus of a section (the tokens of its joint message beyond the texts) is added to the section's best kept
+    passage. The kept passages depend on the surplus, so planning is repeated until nothing changes. For example, the
+    best passage (300 tokens) may no longer fit with a surplus of 12; then the surplus is also added to the second-best
+    passage. Neither a surplus nor the number of passages with a surplus ever decreases, so the loop terminates and the
+    plan never understates the request.
     """
     if not sections:
         return planned(items, cut)

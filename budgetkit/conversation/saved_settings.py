@@ -81,7 +81,7 @@ class SavedSettings:
         )
 
     def keywords(self, overridden: Collection[str]) -> Data:
-        """Return the saved arguments, except the overridden ones.
+        """Return the saved arguments that are not overridden.
 
         A given model determines counter and framing, as for a new conversation.
         """
@@ -212,7 +212,7 @@ def _plain_roles(roles: Roles | None) -> Data | None:
 
 
 def _plain_counter(counter: Any) -> Data:
-    """Return the name of a counter as plain data."""
+    """Return a counter's name as plain data, marked if it is code."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:

@@ -44,8 +44,9 @@ class Removal:
     message : Mapping
         The message before its removal or change.
     why : {"dropped", "summarised", "shrunk", "shortened", "unanswered"}
-        The reason: the policy dropped it, summarised it, or replaced a tool result with a placeholder; a text too large
-        for the window was shortened; or a tool call waits for its result (or a result for its call) and is sent later.
+        The reason: the policy dropped the message, summarised it, or replaced a tool result with a placeholder; a text
+        too large for the window was shortened; or a tool call waits for its result (or a result for its call) and is
+        sent later.
 
     Examples
     --------

@@ -112,7 +112,7 @@ def settled(written: str, text: str) -> int:
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
     """Return patterns for runs that an encoding's lookahead can cross.
 
-    These are blanks, and capitals before lower-case letters; both are matched backwards.
+    The runs are blanks, and capitals before lower-case letters. Both kinds of runs are matched backwards.
     """
     blanks = pattern(r"\s*+")
     if r"\p{Lu}" not in written:
@@ -164,7 +164,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Replace the lock with a new, open lock in a forked process."""
+        """Replace the lock with a new, free lock in a forked process."""
         self._lock = self._make()
 
 

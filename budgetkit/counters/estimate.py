@@ -315,7 +315,7 @@ _ASCII_GAPS = tuple("\0" * number for number in range(BEFORE + WINDOW))
 
 
 def stretches(text: str) -> Iterator[Row]:
-    """Yield a text as rows of units, each after its context.
+    """Yield a text as rows of units, each preceded by its context.
 
     Examples
     --------

@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The counter's name: the model or encoding, marked if a substitute counts."""
+        """The counter's name: the model or encoding, with any substitute noted."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
@@ -219,7 +219,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens in each of several texts, with cache and threads."""
+        """Count the tokens in each of several texts, using cache and threads."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)

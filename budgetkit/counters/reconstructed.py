@@ -1,6 +1,7 @@
 """Counts of Claude's tokens with ctok's reconstructed tokenizer.
 
-ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed it from the public endpoint that counts tokens.
+ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed the tokenizer from the public endpoint that
+counts tokens.
 Only this module imports ctok, and none of its code is copied here. ctok writes a text as a stream of words with
 marks at their borders, and finds the fewest pieces of its vocabulary that cover the stream::
 
@@ -107,7 +108,7 @@ _memory = cache(lambda _: CountMemory(_MEMORY_BYTES))  # by family
 def rebuilt(family: str) -> Callable[[str], int]:
     """Return a counting function for one tokenizer family.
 
-    It counts chunk by chunk, or with ctok's public function if counting by chunks is not reliable.
+    The function counts chunk by chunk, or calls ctok's public function if counting by chunks is not reliable.
 
     Raises
     ------
@@ -383,8 +384,8 @@ class _Tiling:
 
         Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent pieces
         add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
-        and a run longer than m x m, plus a piece at either edge, contains a piece of length m. Removing it leaves a
-        text that needs one piece fewer.
+        and a run longer than m x m, plus a piece at either edge, contains a piece of length m. Removing that piece
+        leaves a text that needs one piece fewer.
         """
         parts = []
         taken = 0

@@ -187,7 +187,7 @@ def accelerated(name: str) -> CountMany | None:
     Returns
     -------
     callable or None
-        Function that counts the tokens in each of several texts; None if the tokenizer is not installed, does not
+        Function that counts the tokens in each of several texts, or None if the tokenizer is not installed, does not
         support the encoding or fails its test.
 
     Warns

@@ -1,7 +1,7 @@
 r"""Token counts of long texts without seams, in bounded memory.
 
-The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
-following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of the piece. A
+The text is read in windows. A window is counted up to the last place where the pattern splits the window regardless of
+the following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of the piece. A
 piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
     A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of their bytes.

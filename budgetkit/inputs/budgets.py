@@ -5,7 +5,7 @@ A configuration file defines a complete budget that can be loaded, checked and u
     model: gpt-5.4-mini                sets window, counter and framing; may be left out
     window: 16384                      in tokens; replaces the model's window
     counter: o200k_base                replaces the model's counter
-        policy: oldest first               or {class: SlidingWindow, turns: 6}
+    policy: oldest first               or {class: SlidingWindow, turns: 6}
     budget: chat                       a preset's name, or the fields that `to_yaml` writes under "budget"
 
 ``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. The budget then has only the

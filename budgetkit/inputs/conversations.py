@@ -26,7 +26,7 @@ AnyTrace = Any
 def trace_of(trace: AnyTrace) -> Trace:
     """Convert a conversation in any form to a trace.
 
-    If the input has several conversations, the first one is used.
+    If the input has several conversations, the first conversation is used.
 
     Parameters
     ----------

@@ -528,7 +528,7 @@ def _by_usual_window(name: str) -> Model | None:
 
 
 def similar_models(name: str) -> list[str]:
-    """Return the names of listed models that are most similar.
+    """Return the listed names that are most similar to a model's name.
 
     Examples
     --------

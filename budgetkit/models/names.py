@@ -77,7 +77,7 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Replace the longest beginning of a name that is listed.
+    """Replace a name's longest listed beginning with its listed spelling.
 
     If no beginning of the name is listed, only the host is removed.
     """

@@ -315,9 +315,9 @@ class Case:
         return tokens
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
-        """Return an amount in tokens, and the most that may be used.
+        """Return an amount in tokens, and the most tokens available.
 
-        `of` names the base of a share: "window", "usable", or "limit", the cap of the remainder.
+        `of` names the base of a share: "window", "usable", or "limit" (the cap of the remainder).
         """
         cap = self.budget.caps.get(self.budget.remainder or "")
         usable = max(0, self.budget.usable)
@@ -561,7 +561,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
 
 
 def has_buffer(budget: Budget) -> bool:
-    """Return True if a reserve serves neither the answer nor a section.
+    """Return True if a non-empty reserve serves neither answer nor section.
 
     >>> from budgetkit.budget import Reserve
     >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))

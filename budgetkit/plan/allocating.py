@@ -102,9 +102,9 @@ class _TokensLeft:
     Attributes
     ----------
     remaining : int or array
-        The window less its reserves and the tokens already granted, not counting reserves for single sections.
+        The window less all reserves, and less the tokens already granted beyond the sections' own reserves.
     pool : int or array
-        The shared pool less the grants to sections without a cap.
+        The shared pool, less the grants to sections without a cap if these sections share it.
     promised : dict
         The floor of each section that has one, reduced to its demand or its cap if these are lower.
     waiting, waiting_uncapped : int or array
@@ -186,7 +186,7 @@ def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) ->
 
     Examples
     --------
-    Share 100 tokens equally with a section that asks for 10, and with a section that asks for all of them.
+    A section shares 100 tokens equally with a section that asks for 10 tokens, and with one that asks for 100 tokens.
 
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)

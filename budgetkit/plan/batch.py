@@ -170,7 +170,7 @@ class Stack:
 
     Examples
     --------
-    Two requests: one with units of 30 and 20 tokens, and one with a unit of 50.
+    One request has units of 30 and 20 tokens, and another request has a unit of 50 tokens.
 
     >>> stack = Stack(np.array([0, 30, 50, 100]), np.array([0, 50]), np.array([50, 50]), np.array([30, 50]))
     >>> stack.fitting(np.array([40, 40])).tolist()
@@ -236,7 +236,7 @@ class Stacks(SectionArrays):
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 
     def required_cap(self, allocation: Allocation, cap: int) -> Any:
-        """Return a required section's cap, raised to its first unit if needed."""
+        """Return a required section's cap, raised to fit its first unit."""
         if self.is_special(allocation):
             return cap
         return np.maximum(self.stack(allocation).first, cap)

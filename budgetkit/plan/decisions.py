@@ -243,7 +243,7 @@ class Decisions:
 def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
     """Return stored columns, for decisions read from a file.
 
-    In a plan read from a file, this function takes the place of the one that computes the columns of a new plan.
+    The decisions of a new plan compute their columns instead.
     """
     return columns
 

@@ -114,7 +114,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
     Examples
     --------
-    Four passages compete for 2,000 tokens; `fill` decides about the last one.
+    Four passages compete for 2,000 tokens; `fill` decides about the last passage.
 
     >>> items = [Item("retrieval", t, s) for t, s in [(800, .95), (700, .85), (600, .7), (400, .6)]]
     >>> budget = Budget(4_000, (), [Allocation("retrieval", 2_000, keep="best")])
@@ -241,8 +241,8 @@ class _Choice(Sections):
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised if its first item needs more.
 
-        The first item of a required section is never dropped. If it cannot be cut to the cap, its size replaces the
-        cap.
+        The first item of a required section is never dropped. If that item cannot be cut to the cap, the item's size
+        replaces the cap.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -334,7 +334,7 @@ class _Choice(Sections):
 
         Return True if any item was dropped.
 
-        For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
+        For example, if a call in "history" is dropped, its result in "tools" is an orphan and is dropped, too.
         """
         if not self.columns.has_split_groups:
             return False
@@ -381,7 +381,7 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units until the others fit in a limit; return their tokens.
+    """Drop units until the remaining units fit, and return their tokens.
 
     With `overflow` "drop", all units are dropped.
     """

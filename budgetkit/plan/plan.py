@@ -167,8 +167,8 @@ class Plan:
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
         """Token use and overflow, by section.
 
-        The fields are named as in document 004 of the system anchor. ``token_usage_by_source`` has the tokens of each
-        section with a grant, and ``shared_pool_usage`` the tokens of all sections without a cap.
+        The fields are named as in anchor's "Token Budget Management" (document 004). ``token_usage_by_source`` has the
+        tokens of each section with a grant, and ``shared_pool_usage`` the tokens of all sections without a cap.
         ``budget_overflow_by_source`` is the number of items dropped or cut because of their section's cap, and
         ``window_overflow_by_source`` the number lost because the window or the pool was full. For a plan of plain
         numbers, these two fields count tokens instead of items.

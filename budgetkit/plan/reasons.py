@@ -62,9 +62,9 @@ class Why:
     section : str
         Name of the section.
     wanted : int
-        Demand of the section, in tokens.
+        Demand of the section, or size of the item, in tokens.
     kept : int
-        Tokens granted to the section.
+        Tokens granted to the section, or tokens that are kept of the item.
     reasons : tuple of str
         The reasons, from the section's limit down to the item.
     mends : tuple of Mend

@@ -41,7 +41,7 @@ class Preset:
     demand : mapping of str to int
         Demand of each section while no trace is loaded, in tokens.
     ranges : mapping of str to pair of int
-        Usual range of each demand, in tokens, if the system's document states it.
+        Usual range of each demand, in tokens, if the system's document states a range.
 
     Examples
     --------

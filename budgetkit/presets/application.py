@@ -73,7 +73,7 @@ def chat(
     output : float, int or Share, default 0.15
         Reserve for the answer, in tokens or as a share of the window. A share is limited to the model's longest answer.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in anchor's code.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -85,7 +85,7 @@ def chat(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a share comes to 0 tokens.
+        If the window is below 10 tokens, because a share would then be 0 tokens.
     TypeError
         If a field is unknown or set by the preset.
 
@@ -123,7 +123,7 @@ def rag(
     Raises
     ------
     ValueError
-        If the window is below 20 tokens, so that a share comes to 0 tokens.
+        If the window is below 20 tokens, because a share would then be 0 tokens.
     TypeError
         As in :func:`chat`.
 
@@ -160,7 +160,7 @@ def agent(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a share comes to 0 tokens.
+        If the window is below 10 tokens, because a share would then be 0 tokens.
     TypeError
         As in :func:`chat`.
 

@@ -40,7 +40,7 @@ def token_budget(
     reserve_tokens : int, default 0
         Reserve for the answer, in tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in anchor's code.
     **changes
         Other fields of `budgetkit.Budget`.
 

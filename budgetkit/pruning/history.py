@@ -239,8 +239,9 @@ class History:
 
         The request then starts with that role.
 
-        A request may also start with a summary, and system messages precede all others. Nothing is dropped if another
-        section has a message of that role before the history, or if the conversation has no message of that role yet.
+        A request may also start with a summary, and system messages precede all other messages. Nothing is dropped if
+        another section has a message of that role before the history, or if the conversation has no message of that
+        role yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
         if role not in self._firsts:

@@ -4,8 +4,8 @@ Both languages silently keep the last of two equal keys. YAML 1.1 has more surpr
 nested aliases expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. Here such input is
 rejected or read as plain text.
 
-A mapping is read by the fields of its dataclass. pydantic checks the types of the fields and locates errors. The
-dataclass itself checks whether the values are consistent, and its errors are shown with their location.
+A mapping is read according to the fields of a dataclass. pydantic checks the types of the fields and locates errors.
+The dataclass itself checks whether the values are consistent, and its errors are shown with their location.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class _Cut(NamedTuple):
         """Find the number of code points that can be kept.
 
         The search keeps one size that fits and one that does not. Each step starts from the size closer to the limit
-        and moves by its excess or spare tokens, converted to characters. Steps in the same direction double, so that
+        and moves by the excess or spare tokens, converted to characters. Steps in the same direction double, so that
         few steps are needed even after a poor guess. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate

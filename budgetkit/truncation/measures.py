@@ -4,7 +4,7 @@ An exact counter adds up the counts of known parts; any other counter counts the
 
 An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up to
 some seams are counted once from both ends, and all seams near the cut are known. Trying a cut then counts only the few
-words between its last seam and its marker, and a cut with too many tokens before its last seam is skipped.
+words between the cut's last seam and the marker, and a cut with too many tokens before its last seam is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker between `head` and `tail`."""
+        """Count the text with `head` to `tail` replaced by a marker."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -72,7 +72,7 @@ class SeamMeasure(Measure):
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker between `head` and `tail`."""
+        """Count the text with `head` to `tail` replaced by a marker."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -120,7 +120,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, remaining: int) -> int:
-        """Estimate the length of two equal ends with a number of tokens."""
+        """Estimate the joint length of two equal ends from their tokens."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]

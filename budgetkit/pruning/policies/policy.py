@@ -101,12 +101,12 @@ class PruningContext(NamedTuple):
         Parameters
         ----------
         of : {"limit", "usable", "window"}
-            The base. Towards "usable" and "window", the tokens of the other sections count as well.
+            The base. For "usable" and "window", the tokens of the other sections count as well.
 
         Returns
         -------
         int
-            Number of tokens.
+            Tokens of the history, and of the other sections if these count.
         """
         return self.tokens + (0 if of == "limit" else self.others)
 
@@ -123,7 +123,7 @@ class PruningContext(NamedTuple):
         Returns
         -------
         int
-            Number of tokens.
+            The amount, in tokens.
         """
         base: int = getattr(self, of)
         return tokens_of(amount, max(0, base))
@@ -134,14 +134,14 @@ class PruningContext(NamedTuple):
         Parameters
         ----------
         tokens : int
-            Size, in tokens.
+            Size of the base, in tokens, such as a target.
         of : {"limit", "usable", "window"}
-            The base of the size. "usable" and "window" also hold the other sections.
+            The base. "usable" and "window" also hold the other sections.
 
         Returns
         -------
         int
-            Number of tokens, at least 0.
+            Tokens left for the history, at least 0.
         """
         return max(0, tokens - (0 if of == "limit" else self.others))
 
@@ -243,8 +243,8 @@ class Cut(NamedTuple):
     down_to : int
         Size at which cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
-        Order of removal: the oldest first, the least important first, or the oldest tool results, which are replaced by
-        placeholders.
+        Order of removal: the oldest messages first, the least important messages first, or the oldest tool results,
+        which are replaced by placeholders.
     before_turn : int, optional
         If given, drop exactly the messages before this turn, regardless of their size.
     whole_turns : bool, default False
@@ -258,7 +258,7 @@ class Cut(NamedTuple):
     calls_intact : bool, default False
         If true, `intact` counts calls, each with all its results.
     intact_tokens : int, default 0
-        Tokens of the newest tool results to leave unchanged.
+        Size of the newest tool results to leave unchanged, in tokens.
     least_gain : int, default 0
         Minimum tokens to be freed; otherwise no tool result is changed.
     compaction : Compaction, optional
@@ -329,7 +329,7 @@ class Policy:
     def stages(self) -> tuple[Policy, ...]:
         """The policies that are asked for cuts, in order.
 
-        Each policy sees the history left by the previous one.
+        Each policy sees the history that the previous policy left.
         """
         return (self,)
 
@@ -371,14 +371,14 @@ class Policy:
         Returns
         -------
         int
-            Number of tokens.
+            Size of the message after any cut, in tokens.
         """
         return tokens
 
     def importance(self, payload: Any) -> int:
         """Return the importance of a message.
 
-        Messages of higher importance are kept longer.
+        The most important messages are kept longest.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ class TriggerTarget(Policy):
     Raises
     ------
     ValueError
-        If trigger and target are of one kind, and the target is not above 0 and at most the trigger.
+        If trigger and target are both in tokens or both shares, and the target is 0 or above the trigger.
 
     Examples
     --------
@@ -450,7 +450,7 @@ class ClearResults(_Triggered):
     keep_uses : int, default 0
         Number of newest results to keep whole.
     keep_tokens : int, default 0
-        Tokens of the newest results to keep whole.
+        Size of the newest results to keep whole, in tokens.
     least_gain : int, default 0
         Minimum tokens to be freed; otherwise nothing is changed.
     placeholder : int, default 12

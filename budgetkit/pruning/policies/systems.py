@@ -1,8 +1,8 @@
 """Policies by name, and the rules of known agents.
 
-Each agent is a row of data/systems.toml, *modelled on* the agent's documentation or code at a given date. Its policy is
-built from the classes of :mod:`budgetkit.pruning.policies.pruners`. Values that are not published are listed under
-`assumed`.
+Each agent is a row of data/systems.toml, *modelled on* the agent's documentation or code at a given date. The agent's
+policy is built from the classes of :mod:`budgetkit.pruning.policies.pruners`. Values that are not published are listed
+under `assumed`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class System(Chain):
     summary_tokens : tuple of int
         Minimum and maximum length of a summary, in tokens.
     stops_after : int
-        The system stops after this number n of compactions in a row, each at most n requests after the previous one; 0
-        means that it never stops.
+        Number n of compactions in a row after which the system stops, if each of them comes at most n requests after
+        the previous compaction. 0 means that the system never stops.
 
     Examples
     --------
