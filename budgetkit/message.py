@@ -112,7 +112,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """The retriever's relevance score, or None without a finite score."""
+        """The retriever's relevance score, or None if it is not finite."""
         score: Any = self.raw.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         return float(score) if is_number and abs(score) <= sys.float_info.max else None
@@ -378,7 +378,7 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return a tool call's arguments as text, encoding parsed ones as JSON."""
+    """Return a tool call's arguments as text, encoding objects as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)

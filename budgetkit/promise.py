@@ -1,7 +1,8 @@
 """Statistical promises about the next conversation, source or project.
 
 Observed numbers describe the observed data; a promise covers the next number. If the next number comes from the same
-distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
+distribution as the n numbers before it, the next number falls into each of the n + 1 gaps between those n numbers with
+equal probability.
 
     next <= k-th smallest of n      with a chance of k / (n + 1); a given risk needs  n + 1 >= 1 / risk,
                                     which is 19 units for 5 % and 99 units for 1 %
@@ -100,7 +101,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 def range_of(units: int, risk: float, kind: str) -> str:
     """Describe an interval as a promise or as an observed range.
 
-    It is an observed range if there are too few units for a promise.
+    The interval is an observed range if there are too few units for a promise.
 
     Parameters
     ----------

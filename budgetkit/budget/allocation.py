@@ -94,7 +94,7 @@ class Allocation:
         the best score. If items compete for the pool (the budget's order ends in "by item"), the value of the first
         section without a cap, in allocation order, applies to all sections, and "first" ranks items by score.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: stop at the first item that does not fit, skip it, or maximise the total score.
+        Filling rule: stop at the first item that does not fit, skip items that do not fit, or maximise the total score.
     granularity : {"item", "line", "token"}
         Treatment of the first item that does not fit: drop it, or cut it at a line or token.
     limit_items : int, optional

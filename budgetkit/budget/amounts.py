@@ -6,7 +6,7 @@ A ratio becomes tokens only through a share, and only this module rounds::
 
 Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With "largest_remainder",
 the shares that `sizes` converts add up to their exact sum, rounded down, unless `at_least` or `at_most` clamps one of
-them: limits take precedence over the sum.
+the shares: limits take precedence over the sum.
 """
 
 from __future__ import annotations

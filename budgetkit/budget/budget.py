@@ -270,7 +270,7 @@ class Budget:
         Parameters
         ----------
         section : str
-            Name of a section. With ``undeclared="pool"`` it needs no allocation.
+            Name of a section. With ``undeclared="pool"``, the section needs no allocation.
 
         Returns
         -------

@@ -133,7 +133,7 @@ _BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the user's own line of code.
 
-    Python 3.12 offers ``skip_file_prefixes`` for this; budgetkit also supports 3.11.
+    Python 3.12 offers ``skip_file_prefixes`` for this purpose, but budgetkit also supports 3.11.
     """
     level = 2
     frame = sys._getframe(1)

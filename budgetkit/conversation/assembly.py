@@ -207,7 +207,8 @@ def describe(
 
     Notes
     -----
-    The description follows "Budget Visibility" in Plan #195 (document 003), which shows 3,200 of 4,000 as 80 %.
+    The description follows "Budget Visibility" in Plan #195 (document 003), where 3,200 of 4,000 tokens are shown as 80
+    %.
 
     Examples
     --------

@@ -128,7 +128,7 @@ def build(
     Returns
     -------
     Built
-        The messages and the plan. An item that is too large is cut if its section allows it.
+        The messages and the plan. An item that is too large is cut if the section allows cutting.
 
     Raises
     ------

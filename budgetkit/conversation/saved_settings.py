@@ -6,8 +6,8 @@ The settings include the conversation's policy, its counter and the options of i
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 
-Values are saved completely. A function, such as a counter, is saved by name only, so pass it again when loading the
-conversation. The new function's name is compared with the saved name.
+Values are saved completely. A function, such as a counter, is saved by name only, so pass the function again when
+loading the conversation. The new function's name is compared with the saved name.
 """
 
 from __future__ import annotations

@@ -93,7 +93,10 @@ class SavedHistory:
 
 @dataclass(frozen=True)
 class SavedConversation:
-    """A saved conversation, except its version and its budget, which :mod:`budgetkit.state` reads."""
+    """A saved conversation, without its version and budget.
+
+    :mod:`budgetkit.state` reads the budget.
+    """
 
     settings: SavedSettings
     section: str

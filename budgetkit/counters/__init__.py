@@ -111,7 +111,7 @@ def counter(
         ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` means ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of the model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact if
-        the file's SHA-256 is known to match the maker's vocabulary; otherwise it is an estimate.
+        the file's SHA-256 is known to match the maker's vocabulary; otherwise the count is an estimate.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
         ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
@@ -230,9 +230,9 @@ def calibrate(
     model : str or Model
         The model that the provider counted for.
     projects : sequence, optional
-        The project of each text. The error interval is measured on projects left out of the fit or, if no projects are
-        given, on texts left out of it. The interval covers 9 of 10 new texts if there are at least 19 projects or
-        texts. If there are fewer, it is the observed range.
+        The project of each text. The error interval is measured on projects that are left out of the fit or, if no
+        projects are given, on texts that are left out. With at least 19 projects or texts, the interval covers 9 of 10
+        new texts; with fewer, the interval is the observed range.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 def _by_prefix(name: str) -> Counter | None:
     """Return the counter for a name with a known prefix, or None.
 
-    The name of a calibrated counter, and that of a tokenizer file (.json), are recognised as well.
+    Names of calibrated counters, and of tokenizer files that end in .json, are recognised too.
     """
     kind, _, rest = name.partition(":")
     if kind == "estimate":

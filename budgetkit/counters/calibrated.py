@@ -3,7 +3,8 @@
     tokens = slope x tokens of a public encoding + mark x punctuation marks
 
 Slope and mark are fitted to billed tokens: in public recordings (``data/calibrations.csv``) or for your own texts
-(`budgetkit.accuracy.calibrate`). The result is an estimate, and the counter's name states its source and date.
+(`budgetkit.accuracy.calibrate`). The count is an estimate, and the counter's name states the source and date of the
+slope.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class CalibratedCounter(CounterBase):
         Returns
         -------
         tuple of int
-            Lower and upper bound, in tokens; both are the estimate if the error is unknown.
+            Lower and upper bound, in tokens; both bounds equal the estimate if the error is unknown.
         """
         tokens = self(text)
         return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))
@@ -188,7 +189,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
     """Return the error range of texts left out of the fit.
 
     With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end of the range. With
-    fewer groups, it is the observed range; with a single group, both ends are None.
+    fewer groups, the result is the observed range; with a single group, both ends are None.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:

@@ -3,7 +3,7 @@
     tokens = max(minimum, round(length / ratio))
 
 Such an estimate takes almost no time, but it is inaccurate for texts unlike the English prose that the ratio was chosen
-for. Most systems that count this way divide by 4; they differ in the details that are parameters here.
+for. Most systems that count this way divide by 4; those systems differ in the details that are parameters here.
 """
 
 from __future__ import annotations

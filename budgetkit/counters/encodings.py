@@ -1,7 +1,7 @@
 """OpenAI's byte-pair encodings, built in memory from ``data/encodings/``.
 
 This is the only module that imports tiktoken, which would download a vocabulary on first use. Here the published file
-is stored compressed in ``data/``; it is unpacked, checked against tiktoken's published SHA-256, and passed to
+is stored compressed in ``data/``. That file is unpacked, checked against tiktoken's published SHA-256, and passed to
 tiktoken's own ``Encoding``. No file is written, and no environment variable is read or set. An encoding is built only
 once, even if several threads request it.
 """
@@ -86,7 +86,7 @@ def pattern(written: str) -> re.Pattern[str]:
 def settled(written: str, text: str) -> int:
     r"""Return the end of the last piece that further text cannot change.
 
-    Return 0 if there is none.
+    Return 0 if there is no such piece.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")

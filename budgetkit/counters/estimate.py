@@ -14,7 +14,7 @@ share 128). Two units form a *pair*, and two pairs a *window*, which is looked u
 Each kind of key has its own table of weights, learned from the token starts in texts of many kinds. The keys of the
 first three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters.
 In a long run of one character, or of two alternating characters, the previous units carry no information, so such
-windows have a weight measured for runs. Training and counting share this code, so they cannot disagree.
+windows have a weight measured for runs. Training and counting cannot disagree, because both use this code.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Windows:
     def plain(self, at: Which) -> tuple[Units, Keys]:
         """Return the table positions of the windows' pairs and shapes.
 
-        The first and second pairs of the windows alternate.
+        In the positions of the pairs, the first and the second pair of each window alternate.
         """
         pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS

@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None without one.
+    """Return the first seam in a stretch, or None.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 
@@ -233,7 +233,7 @@ class ExactCounter(CounterBase):
     def fresh(self, text: str) -> int:
         """Count the tokens in a text, without the cache.
 
-        Use it for a text that is counted only once.
+        Use this method for a text that is counted only once.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         list of bytes
-            The UTF-8 bytes of each token. Joined, they are the text; a single token may be part of a character.
+            The UTF-8 bytes of each token. Joined, the bytes are the text. A single token may be a part of a character.
 
         Examples
         --------

@@ -2,8 +2,8 @@
 
 Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries: a young
 dictionary and an old dictionary. A text that is looked up moves to the young dictionary. When the young dictionary is
-full, it becomes the old dictionary, and the previous old dictionary is discarded. Like an LRU cache, this keeps the
-texts in use, but most lookups are a single dictionary access and need no lock.
+full, it becomes the old dictionary, and the previous old dictionary is discarded. Like an LRU cache, this scheme keeps
+the texts in use, but most lookups are a single dictionary access and need no lock.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint on a more accurate count, or "" without one.
+    """Return a hint on a more accurate count, or "".
 
     Examples
     --------

@@ -9,8 +9,8 @@ marks at their borders, and finds the fewest pieces of its vocabulary that cover
 
 Two facts make counting fast enough for sliders. No piece mixes white space with other characters, and no piece crosses
 the start or end of a word. A text can therefore be split at white space. The tokens of a chunk depend only on the chunk
-and the adjacent blanks, so they are cached. Both facts are tested when a vocabulary is loaded. If they do not hold, or
-if ctok's internals have changed, ctok's public function counts instead.
+and the adjacent blanks, so they are cached. Both facts are tested when a vocabulary is loaded. If a test fails, or if
+ctok's internals have changed, ctok's public function counts instead.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def _all_but_one(read: Read, at: int) -> int | None:
 def text_at(read: Read, at: int, size: int | None = None) -> str:
     """Read whole characters, starting at an offset.
 
-    Invalid UTF-8 raises an error with its offset.
+    Invalid UTF-8 raises an error with the offset of the invalid bytes.
     """
     size = _WINDOW if size is None else size
     data = read(at, size)

@@ -103,9 +103,9 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Return a counter with a model's vocabulary, or None without one.
+    """Return a counter with a model's vocabulary, or None.
 
-    The result is None as well if the vocabulary is not installed.
+    The result is None if no vocabulary is listed for the model, or if the vocabulary is not installed.
     """
     row = vocabulary_of(model)
     if row is None:

@@ -272,8 +272,8 @@ def setup_of(
     counter : str, Model or callable, optional
         The counter. Default: the model's own, or o200k_base without a model.
     framing : Framing, optional
-        The token costs of a message and a request beyond their text. Default: those of the model, or of the counter's
-        model.
+        The token costs of a message and a request beyond their text. Default: the framing of the model, or of the
+        counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional

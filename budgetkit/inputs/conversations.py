@@ -88,7 +88,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
 def own_model(trace: Trace) -> Model | None:
     """Return a conversation's model, or None if it is unknown or retired.
 
-    The result is None as well if the conversation names no model.
+    The result is also None if the conversation names no model.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
         A text, a message in any form, or a passage (a dictionary, a LangChain or LlamaIndex object, or an Item). The
         value may also be a pair of any of these and a score.
     role : str
-        Role for a text without one, such as "context".
+        Role for a text or a passage, such as "context".
     where : str
         Name of the section, for error messages.
 

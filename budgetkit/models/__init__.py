@@ -92,7 +92,7 @@ class Model:
     window : int
         Context window, in tokens: for prompt and answer, or for the prompt alone, depending on ``kind``.
     kind : {"shared", "input"}
-        ``"shared"`` if the window includes the answer, ``"input"`` if it is for the prompt alone.
+        ``"shared"`` if the window includes the answer, ``"input"`` if the window is for the prompt alone.
     max_output : int, optional
         Maximum length of the answer, in tokens. It is part of a shared window, and comes on top of an input window.
     encoding : str
@@ -446,8 +446,8 @@ def found_by(name: str) -> Model | None:
 def _by_name(name: str) -> Model | None:
     """Find a listed model by any spelling, or return None if unlisted.
 
-    If the given name is more specific than the listed one, the model keeps the given name, because prices may depend on
-    it: the name may state a host or router, a variant or a fine-tuned model.
+    If the given name is more specific than the listed name, the model keeps the given name, because prices may depend
+    on it: the name may state a host or router, a variant or a fine-tuned model.
     """
     facts = _table().get(spelled_model(name))
     if facts is None:

@@ -77,7 +77,7 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Replace a name's longest listed beginning with its listed spelling.
+    """Replace a name's longest listed beginning with the listed spelling.
 
     If no beginning of the name is listed, only the host is removed.
     """
@@ -166,7 +166,7 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed name that a name extends, or "" if none.
+    """Return the listed name that a name extends, or "".
 
     An extension that begins with a digit probably names a new version of the model, so it does not count.
 
@@ -279,7 +279,7 @@ def dashed(name: str) -> str:
 def calibration_row(name: str) -> dict[str, str]:
     """Return the row of ``data/calibrations.csv`` for a model.
 
-    It is the first row whose pattern matches the name.
+    The result is the first row whose pattern matches the name.
 
     Examples
     --------

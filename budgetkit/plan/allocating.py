@@ -104,7 +104,7 @@ class _TokensLeft:
     remaining : int or array
         The window less all reserves, and less the tokens already granted beyond the sections' own reserves.
     pool : int or array
-        The shared pool, less the grants to sections without a cap if these sections share it.
+        The shared pool, less the grants to sections without a cap if these sections share the pool.
     promised : dict
         The floor of each section that has one, reduced to its demand or its cap if these are lower.
     waiting, waiting_uncapped : int or array

@@ -43,7 +43,7 @@ _KEPT = 2
 class RequestBatch:
     """Many requests, such as the turns of one or more conversations.
 
-    A batch caches its latest plans. It compares equal only to itself, and its arrays are read-only.
+    A batch caches its latest plans. A batch compares equal only to itself, and its arrays are read-only.
     """
 
     demand: pd.DataFrame

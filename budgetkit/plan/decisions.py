@@ -1,6 +1,7 @@
 """Decisions: the outcome of every item, and its reason, as columns.
 
-A plan of a million items has a million decisions, so they are stored as numbers and converted to objects on access.
+A plan of a million items has a million decisions, so decisions are stored as numbers and converted to objects on
+access.
 """
 
 from __future__ import annotations

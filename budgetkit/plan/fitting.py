@@ -97,8 +97,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         The items to fit, oldest first within a section.
     cut : callable, optional
         A function of an item, a limit and an allocation. It returns the item shortened to at most `limit` tokens, or
-        None if nothing of the item remains. In a section of granularity "line" or "token", it is called for the first
-        item that does not fit. `budgetkit.truncation.cutter` returns such a function for texts.
+        None if nothing of the item remains. In a section of granularity "line" or "token", the function is called for
+        the first item that does not fit. `budgetkit.truncation.cutter` returns such a function for texts.
 
     Returns
     -------
@@ -287,7 +287,7 @@ class _Choice(Sections):
     def _cut_first(self, allocation: Allocation, outcome: _Outcome, remaining: int) -> None:
         """Shorten the first dropped unit to the tokens left.
 
-        If the unit is a single item that only a missing cut function keeps whole, its reason becomes `UNCUT`.
+        A single item that is dropped only because no cut function was given gets the reason `UNCUT`.
         """
         gone = [n for n, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)]
         if not gone:

@@ -466,7 +466,7 @@ def _highest(column: Sequence[float], number: list[int]) -> list[float]:
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Return an error for the first invalid item, or None without one."""
+    """Return an error for the first invalid item, or None."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(

@@ -235,7 +235,7 @@ class Plan:
         LookupError
             If the plan has no such item or section.
         ValueError
-            If the plan was loaded from a saved state, which cannot be planned again.
+            If the plan was loaded from a saved state, so that it cannot be planned again.
 
         Examples
         --------
@@ -335,7 +335,7 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
 
 
 def raise_if_overrun(plan: Plan) -> Plan:
-    """Return a plan, or raise an error if it overflows.
+    """Return a plan, or raise an error if the plan overflows.
 
     An overflow is an error only with ``deficit="raise"``. Sections with misspelled names cause a warning.
 

@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the smallest changes that keep the item or section."""
+        """Return the smallest changes that would keep the item or section."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -304,7 +304,7 @@ class _LossExplainer:
             yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
     def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:
-        """Return the changed budget, or None if its deficit rule rejects it."""
+        """Return the changed budget, or None if the budget is invalid."""
         try:
             signed: Budget = replace(self.plan.budget, deficit="signed")
             return replace(signed.assign(**changes), deficit=deficit)

@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 def window_of(window: Window) -> dict[str, Any]:
     """Return the budget fields that depend on the window.
 
-    They are the size of the window and, for a model, the kind of its window and its longest answer.
+    The fields are the size of the window and, for a model, the window's kind and the longest answer.
 
     Examples
     --------

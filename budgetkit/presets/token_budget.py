@@ -144,11 +144,11 @@ def agent_prompt(
     window : int, Model or str, optional
         Total tokens, before the output reserve; default: ``total_tokens`` of the last configuration.
     *configurations : mapping
-        Configurations, such as an agent's own. Each overrides the defaults and the configurations before it, and has
-        the format of document 003, at the top level or under ``context_budget`` or ``agent.context_budget``.
-        ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections`` is read like
-        ``allocations``. ``enabled: false`` removes all caps; inside a section it switches that section off. A key with
-        an empty value, such as "sections:" in YAML, is ignored.
+        Configurations, such as an agent's own. Each configuration overrides the defaults and the configurations before
+        it, and has the format of document 003, at the top level or under ``context_budget`` or
+        ``agent.context_budget``. ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections``
+        is read like ``allocations``. ``enabled: false`` removes all caps; inside a section, ``enabled: false`` switches
+        that section off. A key with an empty value, such as "sections:" in YAML, is ignored.
     alone : bool, default False
         If true, the default sections are left out, except the current message.
 

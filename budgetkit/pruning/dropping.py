@@ -322,7 +322,7 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
     """Drop whole turns, then steps of the current turn, to a size.
 
-    The question of the current turn and its newest step are kept. In this example the limit is 10 tokens, and the
+    The question and the newest step of the current turn are kept. In this example the limit is 10 tokens, and the
     messages q1 a1 q2 s2 s3 have 4 tokens each; s2 and s3 are steps of the turn that q2 starts:
 
         after turn 1    q2 s2 s3    12

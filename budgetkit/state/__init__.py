@@ -3,7 +3,8 @@
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 
 A state is read as plain data, field by field, and never as code. An unknown key or version is an error, so nothing is
-lost silently. The texts of a plan's items are saved only on request; without them the plan has no messages to send.
+lost silently. The texts of a plan's items are saved only on request. Without texts, a loaded plan has no messages to
+send.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     TypeError
         If the value is neither a budget nor a plan.
     ValueError
-        If an item's group, or with `texts` its content, cannot be written as plain data.
+        If an item's group cannot be written as plain data or, with `texts`, if its content cannot.
 
     Examples
     --------

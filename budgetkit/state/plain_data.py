@@ -1,8 +1,8 @@
 """Read JSON and YAML strictly into dataclasses.
 
 Both languages silently keep the last of two equal keys. YAML 1.1 has more surprises: an alias repeats its target (a few
-nested aliases expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. Here such input is
-rejected or read as plain text.
+nested aliases expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. This module rejects such
+input or reads it as plain text.
 
 A mapping is read according to the fields of a dataclass. pydantic checks the types of the fields and locates errors.
 The dataclass itself checks whether the values are consistent, and its errors are shown with their location.

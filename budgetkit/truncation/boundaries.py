@@ -2,8 +2,8 @@
 
 A grapheme cluster looks like one character to a reader: a letter with its accents, a flag, a family of emoji with
 invisible joiners. Lines and sentences also start and end between clusters. A place is found from the text around it, so
-that a cut in a large text takes no longer than in a small one. Long stretches, such as a million accents on one letter,
-are remembered, so that no text is read more than twice.
+that a cut in a large text takes no longer than in a small text. Long stretches, such as a million accents on one
+letter, are remembered, so that no text is read more than twice.
 """
 
 from __future__ import annotations

@@ -70,19 +70,19 @@ def truncate(
         Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, the text is cut
         between graphemes.
     marker : str, optional
-        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no
-        text would fit together with it.
+        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no text
+        would fit together with the marker.
     marker_inside : bool
-        If true, the marker counts towards the limit. If false, it is added to the cut text and may exceed the limit, as
-        in document 003.
+        If true, the marker counts towards the limit. If false, the marker is added to the cut text and may exceed the
+        limit, as in document 003.
     marker_at : {"cut", "end"}
         Place of the marker: where text was omitted, or at the end of the result, as in document 003.
 
     Returns
     -------
     str
-        The cut text and the marker. If the marker counts, they are within the limit for any counter that gives 0 for
-        ``""``. No grapheme is split.
+        The cut text and the marker. If the marker counts, text and marker together are within the limit for any counter
+        that gives 0 for ``""``. No grapheme is split.
 
     Raises
     ------

@@ -72,7 +72,7 @@ class PruningContext(NamedTuple):
     usable, window : int
         The budget's usable window and whole window, in tokens.
     turn : int
-        The current turn, starting at 1.
+        Number of the current turn, starting at 1.
     messages : int
         Number of messages in the history.
     pause : float
@@ -184,7 +184,7 @@ class SummaryCall:
     input_cap : int, optional
         Maximum number of tokens of the summarised messages to send.
     cache_write : bool, default False
-        If true, a separate prompt is also written to the cache, although it is never read again.
+        If true, a separate prompt is also written to the cache, although that prompt is never read again.
 
     Examples
     --------

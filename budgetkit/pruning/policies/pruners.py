@@ -196,7 +196,7 @@ class Summarise(Policy):
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary from the user's function, or None without one."""
+        """Return the summary from the function `text`, or None without it."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -229,7 +229,7 @@ class Importance(Policy):
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Return the importance from the user's function, or 0 without one."""
+        """Return the importance from the function `rank`, or 0 without it."""
         if self.rank is None:
             return 0
         return self.rank(payload)
@@ -242,8 +242,8 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        The policies. Each policy sees the history that the previous policy left. The chain's unit and floor replace
-        those of its policies.
+        The policies. Each policy sees the history that the previous policy left. The chain's unit and floor replace the
+        units and floors of its policies.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -539,8 +539,8 @@ class DropToolResults(Policy):
     of : {"limit", "usable", "window"}
         The base: the history's limit, the usable window or the whole window. The windows also hold the other sections.
     target : int or Share, optional
-        Size at which replacing stops. By default it is the trigger: a little is then replaced in every request, and the
-        prompt cache is lost each time. A target of 0 replaces all but the intact results and so acts rarely.
+        Size at which replacing stops. The default is the trigger, with which a little is replaced in every request and
+        the prompt cache is lost each time. A target of 0 replaces all but the intact results and so acts rarely.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
