@@ -85,7 +85,7 @@ class Conversation:
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the model's window.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
         request.
@@ -96,7 +96,7 @@ class Conversation:
         If true, the last message of a request tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
     shorten : bool, default True
-        If true, shorten tool results that are too large for the window.
+        If true, shorten tool results and drop passages that do not fit in their section or in the window.
     roles, framing, section
         As in :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
@@ -104,8 +104,9 @@ class Conversation:
         overflow in the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Role of the first message after the system messages; a summary at that place gets this role. In the formats of
-        Anthropic, Converse and Gemini, requests always start with a user message, as the providers require.
+        Role of the first message after the system messages. A summary at that place has the role "user" or, with "any",
+        "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message, as the
+        providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
         have no provider's format, or several formats. Set the format if you make the first request before the first

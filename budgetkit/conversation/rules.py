@@ -40,7 +40,7 @@ class RequestRules:
     tell : bool
         True if the request ends with a text about the budget.
     shorten : bool
-        True if tool results may be shortened, and passages dropped, when they do not fit.
+        True if tool results that do not fit may be shortened, and passages dropped.
 
     The other attributes are those of :class:`budgetkit.Conversation`.
     """
@@ -94,7 +94,7 @@ class RequestRules:
                 self.shortened(empty, stage.most)
 
     def first_speaker(self, form: str | None) -> StartOn:
-        """Return the role that must start a request in a provider's format."""
+        """Return the role that must start a request, or "any"."""
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:

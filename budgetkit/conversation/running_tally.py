@@ -1,6 +1,6 @@
 """RunningTally: the token counts of a running conversation.
 
-Only new messages are counted.
+Only new messages are counted. The priming, the passages and the tool schemas are added to the demand of their sections.
 
     demand(section) = tokens of earlier turns + tokens of this turn
 
@@ -428,7 +428,7 @@ class RunningTally(TallyState):
 
 
 def _sent(message: Message) -> Message:
-    """Return a message as sent in a request."""
+    """Return a message in the form in which requests send it."""
     is_of_chat = message.role in CHAT_ROLES or message.role in SYSTEM_ROLES
     if is_of_chat and "contexts" not in message.raw:
         return message

@@ -222,7 +222,7 @@ class Weights:
         )
 
     def values(self, units: Bytes | Units) -> Values:
-        """Look up the weight of each window."""
+        """Return the weight of each window in a row of units."""
         stretch = windows(units, self.classes)
         entry_pairs, missing = look_up_entries(self.hashed, stretch.keys())
         entry_pairs[0] += entry_pairs[1]

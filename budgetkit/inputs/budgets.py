@@ -9,7 +9,7 @@ A configuration file defines a complete budget that can be loaded, checked and u
     budget: chat                       a preset's name, or the fields that `to_yaml` writes under "budget"
 
 ``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. The budget then has only the
-sections defined there.
+sections that ``context_budget`` defines, and a section for the current message.
 """
 
 from __future__ import annotations

@@ -201,7 +201,8 @@ def _knapsack(units: Units, limit: int) -> list[int]:
     """Choose the units with the greatest total score, as a 0/1 knapsack.
 
     `best[n]` is the greatest total score that the units considered so far reach within n tokens. For each unit, a row
-    of bits records for every n whether the best choice within n tokens includes that unit.
+    of bits records for every n whether the best choice within n tokens includes that unit. Units that add no score may
+    take the tokens that remain.
     """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:

@@ -285,7 +285,7 @@ def shape(
 
 
 def list_of(entry_shape: Any) -> Any:
-    """Return a list type that reports only its first invalid element."""
+    """Return a type of lists that reports only the first invalid element."""
     return Annotated[list[entry_shape], FailFast()]
 
 

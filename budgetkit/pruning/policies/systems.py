@@ -74,7 +74,7 @@ class System(Chain):
         return any(isinstance(policy, Compact) for policy in self.policies)
 
     def with_summaries(self, tokens: int) -> System:
-        """Return the system with summaries of another length.
+        """Return the system with summaries of a given length.
 
         Parameters
         ----------
