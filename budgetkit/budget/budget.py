@@ -38,9 +38,8 @@ T = TypeVar("T")
 class once(cached_property[T]):  # noqa: N801  # lower case, as cached_property is
     """A `functools.cached_property` without the lock of Python 3.11.
 
-    The lock takes most of the time of a call.
-
-    Two threads may compute a value at the same time, so use it only for deterministic values.
+    The lock takes most of the time of a call. Without the lock, two threads may compute a value at the same time, so
+    use this class only for deterministic values.
 
     Examples
     --------

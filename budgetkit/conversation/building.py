@@ -109,8 +109,8 @@ def build(
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format of the sent messages. Default: the format of the input.
     start_on : {"user", "any"}, default "user"
-        Role of the first conversation message in the request. With "user", messages before the first user
-        message that fits are omitted from the request and the plan, with a warning.
+        Role of the first conversation message in the request. With "user", messages before the first user message that
+        fits are omitted from the request and the plan, with a warning.
     as_one : mapping or iterable of str, optional
         Sections whose passages are joined in one message, as in Octopus: names, or a mapping from names to a title or a
         :class:`budgetkit.conversation.reading.Listing`. The plan counts the joint message.

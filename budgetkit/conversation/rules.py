@@ -98,7 +98,10 @@ class RequestRules:
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:
-        """Return the given function that writes summaries, or the policy's own."""
+        """Return the function that writes summaries, by default the policy's.
+
+        A policy that summarises but has no function is an error.
+        """
         stages = self.policy.stages
         if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
             raise ValueError(

@@ -37,7 +37,7 @@ Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A dropped or shortened message, with the reason.
+    """A dropped, shortened or unanswered message, with the reason.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Request:
     over : int
         Tokens beyond the usable window, or 0 if the request fits.
     left : tuple of Removal
-        Messages dropped or shortened for this request, with reasons.
+        Messages dropped or shortened for this request, and unanswered messages, with reasons.
     summaries : tuple of str
         Summaries written for this request. A summary that is not sent is also in `left`, with a warning.
     stable : int

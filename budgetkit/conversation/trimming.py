@@ -267,7 +267,7 @@ class Trimmed(list[Data]):
 
     @property
     def left(self) -> tuple[Removal, ...]:
-        """Dropped or shortened messages, in their original format and order."""
+        """Dropped, shortened and unanswered messages, in their original format."""
         left = []
         waiting = [dict(raw) for raw in self._after]
         messages = read_values([self._before])
@@ -354,11 +354,11 @@ def trim(
     Returns
     -------
     Trimmed
-        A list of dict with two more attributes: `left`, the dropped and shortened messages with reasons, and `warnings`
-        about broken floors, a missing reserve for the answer, a changed newest message, and content that only the
-        provider can count. Messages keep their format, and messages that are not shortened are unchanged. Messages
-        without a provider's format, and system messages, are in OpenAI's chat format. Together with the schemas and the
-        priming, the messages never exceed the budget.
+        A list of dict with two more attributes: `left`, the dropped, shortened and unanswered messages with reasons,
+        and `warnings` about broken floors, a missing reserve for the answer, a changed newest message, and content that
+        only the provider can count. Messages keep their format, and messages that are not shortened are unchanged.
+        Messages without a provider's format, and system messages, are in OpenAI's chat format. Together with the
+        schemas and the priming, the messages never exceed the budget.
 
     Raises
     ------

@@ -113,8 +113,8 @@ def counter(
         A tokenizer file of the model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact if
         the file's SHA-256 is known to match the maker's vocabulary; otherwise the count is an estimate.
     **conventions
-        For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
-        ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
+        For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit`` ("codepoint", "utf16",
+        "byte", "word"), as in :class:`CharacterCounter`.
 
     Returns
     -------

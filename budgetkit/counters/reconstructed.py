@@ -1,9 +1,8 @@
 """Counts of Claude's tokens with ctok's reconstructed tokenizer.
 
 ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed the tokenizer from the public endpoint that
-counts tokens.
-Only this module imports ctok, and none of its code is copied here. ctok writes a text as a stream of words with
-marks at their borders, and finds the fewest pieces of its vocabulary that cover the stream::
+counts tokens. Only this module imports ctok, and none of its code is copied here. ctok writes a text as a stream of
+words with marks at their borders, and finds the fewest pieces of its vocabulary that cover the stream::
 
     "Hello, world"  ->  ^hello$ ,$ ^world$  ->  3 pieces         (^ a word begins, $ a word ends)
 

@@ -225,7 +225,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of sections, in the first section's order of keeping."""
+        """Return the units of sections, ordered by the first section's `keep`."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep

@@ -92,7 +92,7 @@ KNAPSACK_CELLS = 2_000_000_000  # units times limit; a larger table takes minute
 
 @dataclass(eq=False)
 class Units:
-    """The units that one section chooses from, in order of keeping.
+    """The units of a section, in the order in which it keeps them.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of some sections, in order of keeping.
+        """Return the units of some sections, ordered by `keep`.
 
         The units are cached.
 

@@ -13,7 +13,7 @@ the result, so together they are unit 1. The state is shown before and after `dr
 
     oldest      a heap of (unit, unit): 0 is still in it, until `next_unit` removes it
     gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests in which a slot left and shrank
-    first_change    0                                    so that a prompt cache holds nothing of the history
+    first_change    0                                    a prompt cache holds nothing of the history
     before(3)       8                                    the tokens of slots 0 to 2
 """
 

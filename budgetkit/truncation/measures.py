@@ -84,7 +84,10 @@ class SeamMeasure(Measure):
         )
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Return True if the whole text is within a limit, stopping early."""
+        """Return True if the whole text is within a limit.
+
+        Counting stops when the limit is exceeded.
+        """
         sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
         for side in sides:
             side.go_beyond(limit // len(sides))
