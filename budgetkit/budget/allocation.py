@@ -262,7 +262,8 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 def line_with(line: LineT, what: str, value: object) -> LineT:
     """Return a line with changed fields, or the line that replaces it.
 
-    A mapping gives new values by field; any other value is the new value of the field `what`.
+    A mapping gives new values by field, a reserve or an allocation replaces the line, and any other value is the new
+    value of the field `what`.
     """
     if isinstance(value, type(line)):
         return value

@@ -47,7 +47,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Check that a number of tokens is whole and within limits.
+    """Return a number of tokens as int, rejecting invalid numbers.
 
     Examples
     --------
@@ -209,7 +209,9 @@ def tokens_of(amount: Amount, base: int) -> int:
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
-    """Convert several amounts to tokens, rounding them together.
+    """Convert several amounts to tokens.
+
+    With "largest_remainder", the shares are rounded together, so that they add up.
 
     Examples
     --------

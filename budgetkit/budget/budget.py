@@ -156,7 +156,7 @@ class Budget:
 
     @once
     def _tokens(self) -> tuple[int, ...]:
-        """Reserves and caps in tokens, rounded together so that shares add up."""
+        """The reserves in tokens, followed by the caps, rounded together."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 

@@ -274,8 +274,8 @@ def build(
 def _before_user(plan: Plan) -> set[int]:
     """Return the positions of messages before the first kept user message.
 
-    The result is empty if no kept message precedes that user message. Otherwise, dropped messages before that user
-    message are included, so that they are not planned again.
+    The result is empty if no kept message precedes that user message, or if no user message is kept. Otherwise, dropped
+    messages before that user message are included, so that they are not planned again.
     """
     early: set[int] = set()
     begins_with_another = False

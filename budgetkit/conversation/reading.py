@@ -96,7 +96,10 @@ def check_sendable(messages: Iterable[Message]) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Return True if a message is in OpenAI's own format."""
+    """Return True if a message is in OpenAI's own format.
+
+    A `Message` counts as being in that format.
+    """
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
     content = value.get("content")

@@ -212,7 +212,7 @@ def _plain_roles(roles: Roles | None) -> Data | None:
 
 
 def _plain_counter(counter: Any) -> Data:
-    """Return a counter as plain data: its name, or the name of its code."""
+    """Return a counter as plain data, by name or by code name."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:

@@ -227,6 +227,8 @@ def calibrated_models() -> tuple[str, ...]:
 def published(model: str) -> CalibratedCounter:
     """Return the counter with the published slope of a model's family.
 
+    A family without a published slope is an error.
+
     Examples
     --------
     >>> published("claude-haiku-4-5")("Hello world")

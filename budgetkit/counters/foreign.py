@@ -60,7 +60,7 @@ class TokenizerFile:
 
     @property
     def is_readable(self) -> bool:
-        """True if the library that reads the file is installed."""
+        """True if a library that can read the file is installed."""
         library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(
             self.kind, "tiktoken"
         )
@@ -240,7 +240,7 @@ class ForeignCounter(CounterBase):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens in each of several texts.
 
-        The Hugging Face library uses all cores.
+        With the library of Hugging Face, counting uses all cores.
         """
         several = check_texts(texts, self)
         return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])

@@ -210,7 +210,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on a model's more accurate count, or "".
+    """Return a hint on counting a model more accurately, or "".
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 def _is_own(path: Path) -> bool:
     """Return True if the user owns a file and its folder.
 
-    A symbolic link does not count as owned.
+    A symbolic link does not count as owned. On Windows the result is always True.
     """
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True

@@ -465,7 +465,8 @@ def _by_name(name: str) -> Model | None:
 def _of_family(facts: Model) -> Model:
     """Give an unlisted model the encoding of its OpenAI family.
 
-    If the name extends a listed name, the encoding is not marked as the model's own.
+    If the name extends a listed name, the encoding is not marked as the model's own. A model of another maker is
+    returned unchanged.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
@@ -480,7 +481,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look up a model's own entry in genai-prices."""
+    """Return a model from its own entry in genai-prices, or None."""
     from importlib.metadata import version
 
     if (registry := price_list()) is None:
@@ -503,7 +504,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Look up the window that genai-prices lists most often for a model."""
+    """Return a model with its most frequent window in genai-prices, or None."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))

@@ -199,7 +199,10 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice if a shared window has no answer reserve."""
+    """Yield a notice if a shared window has no answer reserve.
+
+    There is no notice if the longest answer is unknown.
+    """
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -434,7 +437,7 @@ class _Checks(Case):
             yield problem, "lower a floor or a reserve, or choose a larger window"
 
     def find_pool_not_enforced(self) -> Notices:
-        """Report uncapped sections that exceed the shared pool."""
+        """Report uncapped sections that exceed the shared pool, or may do so."""
         budget = self.budget
         sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
         mend = "give each a cap, or let them share the pool with order='pool together'"

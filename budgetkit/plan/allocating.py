@@ -242,6 +242,8 @@ def with_undeclared(
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
     """Grant tokens for a frame of demands, respecting item limits.
 
+    For an item limit, the frame's ``attrs["passages"]`` must list the score and the tokens of each passage.
+
     >>> from budgetkit import Allocation, Budget
     >>> demands = pd.DataFrame({"knowledge": [60]})
     >>> demands.attrs["passages"] = {"knowledge": {0: [(0.2, 10), (0.9, 20), (0.5, 30)]}}

@@ -305,7 +305,8 @@ class _Choice(Sections):
     def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
         """Return a shortened item, or None if it cannot be cut.
 
-        Groups are kept or dropped as a whole, even across sections, and never cut.
+        Groups are kept or dropped as a whole, even across sections, and never cut. If there is no cut function, an item
+        of a required section is cut by its number of tokens only and loses its payload.
         """
         if allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
@@ -334,7 +335,8 @@ class _Choice(Sections):
 
         Return True if any item was dropped.
 
-        For example, if a call in "history" is dropped, its result in "tools" is an orphan and is dropped, too.
+        For example, if a call in "history" is dropped, its result in "tools" is an orphan and is dropped, too. An
+        orphan in a required section is an error.
         """
         if not self.columns.has_split_groups:
             return False

@@ -92,7 +92,7 @@ KNAPSACK_CELLS = 2_000_000_000  # units times limit; a larger table takes minute
 
 @dataclass(eq=False)
 class Units:
-    """The units of a section, in the order in which it keeps them.
+    """Units of a section, in the order in which they are kept.
 
     Attributes
     ----------

@@ -348,7 +348,10 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    """Replace the oldest tool results with placeholders, down to the target size."""
+    """Replace the oldest tool results with placeholders, down to the target size.
+
+    The newest tool results that the cut leaves intact are not replaced.
+    """
     intact = cut.intact
     if cut.calls_intact:
         # The results of one call are one unit: the results of the newest calls stay whole.

@@ -61,7 +61,8 @@ def truncate(
     text : str
         The text. A text that fits is returned unchanged, without a marker.
     limit : int
-        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
+        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``, or the marker alone if the marker does not
+        count.
     counter : callable or str
         Function that counts the tokens in a text, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
