@@ -429,7 +429,8 @@ def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
 def _missing(plan: Plan) -> int:
     """Return the tokens by which a request exceeds the window.
 
-    A section is sent whole even if the plan cuts its demand, so the cut tokens count as well.
+    A section is sent whole even if the plan cuts its demand, so the cut tokens count as well. The number is 0 or
+    negative if the request fits.
     """
     return sum(grant.cut for grant in plan.grants) - plan.free
 

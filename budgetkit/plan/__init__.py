@@ -3,7 +3,7 @@
 - `allocating.py` grants tokens to the sections in allocation order, within their limits and caps.
 - `fitting.py` makes plans: `allocate` plans plain numbers, and `fit` plans whole items. `items.py` orders and selects
   the items.
-- `plan.py` and `decisions.py` hold the results; `batch.py` plans many requests or budgets at once, such as `sweep`.
+- `plan.py` and `decisions.py` hold the results; `batch.py` plans many requests or budgets at once, as in `sweep`.
 - `advice.py` words warnings and findings about a budget. `reasons.py` explains losses, and the changes that would
   prevent them.
 """

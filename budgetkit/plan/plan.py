@@ -262,7 +262,7 @@ class Plan:
         DataFrame
             A frame with one row per section. The columns cap (Int64, missing for an uncapped section), demand, limit,
             granted and cut are in tokens. The columns dropped_by_cap, dropped_by_window, dropped_by_pool and uncut are
-            numbers of items.
+            numbers of items, which are 0 in a plan of plain numbers. The column section has the name of the section.
 
         Examples
         --------

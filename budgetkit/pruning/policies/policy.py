@@ -219,7 +219,7 @@ class Compaction:
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
-        Tokens put back after the summary.
+        Tokens that are added again after the summary, such as those of files.
 
     Examples
     --------
