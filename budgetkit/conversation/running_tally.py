@@ -1,11 +1,12 @@
 """RunningTally: the token counts of a running conversation.
 
-Only new messages are counted. The priming, the passages and the tool schemas are added to the demand of their sections.
+Only new messages are counted.
 
     demand(section) = tokens of earlier turns + tokens of this turn
 
-The module follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for
-all its results, and a result waits for its call. Passages last for one turn.
+The tokens of the priming, the passages and the tool schemas are added to the demand of their sections. The module
+follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for all its
+results, and a result waits for its call. Passages last for one turn.
 
 In this example the window has 20 tokens, and each letter is one token. The messages are "sss" (system), "qqqqq" (user),
 "aaaaaaa" (assistant) and "rrrrrr" (user). The state is shown just before and after the second request:

@@ -255,7 +255,8 @@ class Weights:
 def packed_entries(stored: Values, least: int = LEAST) -> Entries:
     """Pack a stored level for lookups.
 
-    A packed entry has the check bits above the value plus `least`, modulo 2**16. A stored 0 is an empty entry.
+    The upper bits of a packed entry are the check bits, and the lower 16 bits are the value plus `least`. A stored 0 is
+    an empty entry.
     """
     value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
     filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)

@@ -1,7 +1,7 @@
 """Conversations in any form: traces, names, paths or messages.
 
-A string is the name of a shipped trace, or else the path of a file, which `load_trace` reads. Functions that take an
-application's messages (`trim`, `Conversation.add`, `count_request`) do not accept such strings.
+A string is the name of a shipped trace or, if there is no such trace, a path that `load_trace` reads. Functions that
+take an application's messages (`trim`, `Conversation.add`, `count_request`) do not accept such strings.
 """
 
 from __future__ import annotations
